@@ -188,7 +188,7 @@ WriteManifest(c) ==
 \* A draft of which others got all links is of no use; any other one stays.
 DropDraft(c) ==
     /\ At(c, "written")
-    /\ drafts' = IF Won(c) = {} \/ ~Has("a draft stays until a job has begun with its manifest") THEN drafts \ {proc[c].id}
+    /\ drafts' = IF Won(c) = {} \/ ~Has("a draft stays until a job has started its manifest") THEN drafts \ {proc[c].id}
                  ELSE drafts
     /\ Set(c, Settled(c))
     /\ UNCHANGED <<brokerVars, chainVars, plan, manifestVars, used, stops>>

@@ -204,7 +204,7 @@ Fits(chosen) ==
 
 Choose(d) ==
     LET unnamed == IF Has("a batch leaves out what earlier ones name") THEN placed[d] \ Named(d) ELSE placed[d]
-        undone == IF Has("a batch leaves out what is done") THEN unnamed \ done ELSE unnamed
+        undone == IF Has("a batch omits done manifests") THEN unnamed \ done ELSE unnamed
         fresh == IF Has("a batch leaves out what is held back") THEN undone \ held ELSE undone IN
     /\ At(d, "read") /\ Next1(d) \in Numbers /\ records[Next1(d)] = None
     /\ \E chosen \in SUBSET fresh :
@@ -357,7 +357,7 @@ Merge(p) ==
 \* It puts the batch on record, or gives up, and then removes the file.
 ProposeMerge(p) ==
     /\ At(p, "written") /\ IsSettled
-    /\ IF Ended(proc[p].fence) /\ Has("a merge is never taken once other files were replaced")
+    /\ IF Ended(proc[p].fence) /\ Has("a merge is never applied once other files were replaced")
        THEN disk' = disk \ {proc[p].id} /\ released' = released \ {proc[p].id} /\ UNCHANGED records
        ELSE Propose(Batch("merge", proc[p].id)) /\ UNCHANGED <<disk, released>>
     /\ Set(p, Idle)

@@ -145,7 +145,7 @@ class JournalClaims:
         last = self._uri(self._entries) if self._entries else None
         listed = (base_name(info.uri) for info in self.store.list(self.folder, start_after=last))
         for number, entry in map_ordered(self._read, (name for name in listed if _NAME.fullmatch(name))):
-            if number != self._entries + 1:  # guard: claims are not told from a journal with a gap
+            if number != self._entries + 1:  # guard: claims are not read from a journal with a gap
                 raise _missing(self._uri(self._entries + 1), "later entries exist")
             self._apply(number, entry)
 
@@ -189,7 +189,7 @@ class JournalClaims:
 
     def _settle(self, number: int, entry: ClaimsEntry) -> None:
         """Drop the claims of an entry that is now indexed."""
-        # guard: a key that a block of claims has is not free once the block is in the index
+        # guard: a key in an indexed block of claims is not free
         self._free.difference_update(entry.keys)
         for key in entry.keys:
             if key in self._late_claims and self._late_claims[key][0] == number:

@@ -361,7 +361,7 @@ class Layout:
 
     def open_marker(self, manifest_id: str, generation: int = 1, attempt: int = 0) -> str:
         """Marks a manifest as open; a rebuild's marker includes its attempt, so that only that attempt removes it."""
-        number = f"-{attempt}" if attempt else ""  # guard: each attempt at a rebuild has a marker of its own
+        number = f"-{attempt}" if attempt else ""  # guard: each rebuild attempt has its own marker
         return f"{self.open_folder}{manifest_id}{_of_generation('~', generation)}{number}.json"
 
     def open_rebuilds(self, manifest_id: str) -> str:

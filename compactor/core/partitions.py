@@ -100,7 +100,7 @@ def first_folders(fields: Sequence[PartitionField]) -> str:
 
 def escaped(value: str) -> str:
     """A value as part of a path: characters that Hive does not allow there, such as a slash, are percent-encoded."""
-    # guard: a value leads out of no folder
+    # guard: no value leads out of its folder
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in value)
 
 

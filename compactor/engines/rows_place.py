@@ -59,7 +59,7 @@ class RowsPlace:
         """
         if not self.in_place:
             store.put(uri, data)
-        elif not store.create(uri, data):  # guard: a file of a partition in place takes no place of another
+        elif not store.create(uri, data):  # guard: a partition's file written in place overwrites no other
             raise StoreUnavailable(f"{uri}: another object exists; expected none")
 
     def upload(self, store: ObjectStore, uri: str, path: Path) -> None:

@@ -78,7 +78,7 @@ def verify_staged(
         StagingError: A count or a column is wrong, or a file is incomplete.
     """
     where = f"manifest {manifest.manifest_id}"
-    # guard: nothing is decided, and so published, before it was verified
+    # guard: nothing is decided or published before it is verified
     _check_reports(where, manifest, staged.reports)
     read = map_ordered if staged.partition_by else map  # with partitions, there may be many
     outputs = list(read(partial(parquet_facts, store), [output.uri for output in staged.outputs]))
@@ -126,7 +126,7 @@ def _check_partitions(where: str, staged: Staged, files: Sequence[ParquetFacts])
         if not output.holds_others:
             found[output.partition] += file.rows
     for values, rows in staged.partition_rows.items():
-        # guard: each partition has the rows that were counted before they were divided
+        # guard: each partition has the rows counted before the split
         if found[values] < rows or (staged.are_partition_rows_exact and found[values] > rows):
             raise StagingError(f"{where}: a partition holds {found[values]} rows, expected {rows}")
     if staged.partition_by and found.keys() - staged.partition_rows.keys():

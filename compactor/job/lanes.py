@@ -114,11 +114,11 @@ class WorkQueue:
 
     def add(self, work: Delivery) -> bool:
         """Add a waiting manifest; return False if the same delivery already waits or is in flight."""
-        if work.place in self._known:  # guard: a URI that comes twice in a batch is worked on once
+        if work.place in self._known:  # guard: a URI listed twice in a batch is processed once
             return False
         self._known.add(work.place)
         self.files += work.files
-        if work.manifest_id in self._later:  # guard: a manifest that comes under two names in a batch is worked on once
+        if work.manifest_id in self._later:  # guard: a manifest under two names in a batch is processed once
             self._later[work.manifest_id].append(work)
         else:
             self._later[work.manifest_id] = deque()

@@ -50,7 +50,7 @@ class Publisher:
     def place(self, accepted: Accepted, outcome: Commit | DeadLetter) -> Commit | DeadLetter:
         """Publish an outcome's files; return it, or that of a later generation that superseded it."""
         if isinstance(outcome, Commit):
-            # guard: done is on record after all is in its final place, not before
+            # guard: done is recorded only after all files are in their final places
             if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
                 return self.place(accepted, newer)
         else:
@@ -128,15 +128,15 @@ class Publisher:
         """
         # Staging is only removed after done: another driver was faster, and there is nothing left to publish. A rebuild
         # removes the files of the commit that it replaces.
-        # guard: a driver that finds staging gone looks for done
+        # guard: a driver that finds its staging deleted looks for done
         if self.state.ledger.is_done(commit.key, commit.generation):
             return False
-        # guard: a driver that finds the staging of an older commit gone looks for a rebuild
+        # guard: a driver that finds an older commit's staging deleted looks for a rebuild
         if self._superseding(commit) is not None:
             return False
         published = self.state.store.stat(file.final)
         # A file from an earlier generation may have the same name and length.
-        # guard: a file of an earlier generation is not taken for a published one
+        # guard: a file of an earlier generation does not count as published
         if published is None or published.size_bytes != file.size_bytes or commit.is_rebuilt:
             found = "nothing" if published is None else f"{published.size_bytes} bytes"
             raise StagingLost(
@@ -190,7 +190,7 @@ class Publisher:
         prefix.
         """
         manifest_id = outcome.manifest_id
-        # guard: a manifest that is done is marked, so that the next summary takes it in
+        # guard: a done manifest is marked for the next summary
         self.state.ledger.mark_unsummarised(outcome)
         self.delete_staging(manifest_id, upto=outcome.generation)
         # guard: a manifest that is done leaves no orphans
@@ -219,7 +219,7 @@ class Publisher:
 
     def remove_delivery(self, uri: str, fingerprint: str) -> None:
         """Delete a delivered object from the watched prefix, unless its content has changed."""
-        # guard: a manifest object that says something else by now is not removed
+        # guard: a manifest object that was changed is not removed
         if self._is_unchanged(uri, fingerprint):
             self.state.store.delete([uri])
 

@@ -162,7 +162,7 @@ class Intake:
                 date=manifest.date,
             )
         record = self._accept(uri, manifest.key, fingerprint, manifest)
-        # guard: another manifest under a used id is refused, not taken for a repeat
+        # guard: a different manifest under a used id is refused, not treated as a repeat
         if record.kind == "manifest" and record.digest == fingerprint:
             return Delivery(uri, fingerprint, record)
         if (
@@ -209,7 +209,7 @@ class Intake:
             redriven_folder=self.state.layout.redriven_folder,
             rules=self.state.rules,
         )
-        # guard: a manifest has no range that no plan has given to it
+        # guard: a manifest has only ranges that a plan gave to it
         check_planned(self.state, manifest, data, info.uri)
         return manifest
 

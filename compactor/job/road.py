@@ -93,7 +93,7 @@ class ManifestCompactor:
         self.on_crash_point(CrashPoint.OPENED, key.id)
         numbers = [each.attempt.number for each in reversed(attempts.unfolded)]
         verified = self.stager.verified(delivery.accepted, numbers) if numbers else None
-        if verified is not None:  # guard: verified work is not done again
+        if verified is not None:  # guard: verified work is not repeated
             return result_of(delivery, Ending.DRAFTED, verified, attempts=attempts.last_number)
         review = self._reviewed(key.id, attempts, alone=delivery.alone)
         if review.verdict is not None:
@@ -135,7 +135,7 @@ class ManifestCompactor:
             self.failures.add(accepted.key, attempt, exc)
             # Another driver may have decided meanwhile, and deleted this attempt's staging.
             decided = self.state.ledger.state(accepted.key).outcome
-            if decided is not None:  # guard: a driver whose staging was cleaned up under it finds that it lost
+            if decided is not None:  # guard: a driver whose staging was deleted notices that it lost
                 self.failures.drop(accepted.key, attempt)
                 return replace(result_of(delivery, Ending.DECIDED, decided), wasted=True)
             self.stager.discard(accepted, attempt)
@@ -171,7 +171,7 @@ class ManifestCompactor:
             if attempt is not None:
                 # A verified commit stays in staging, where the next attempt finds it. It may exist although the
                 # response to its write was lost, and another driver may be deciding it now: none of it may be deleted.
-                # guard: staging whose outcome got no answer stays
+                # guard: staging stays if the write of its outcome got no answer
                 # guard: a failed write of the outcome is never held against the manifest
                 self.failures.add(accepted.key, attempt, exc, passing=True)
                 self.failures.record()

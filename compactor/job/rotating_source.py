@@ -121,7 +121,7 @@ class RotatingSource:
         if not old.is_leaving and old.entries >= self._check_at and self._may_rotate(old):
             with self._lock:
                 old.is_leaving = True
-        # guard: a batch that failed ends the stream, so that its manifests come again
+        # guard: a failed batch ends the stream, so that its manifests are redelivered
         if not old.is_leaving or old.is_delivering:
             return
         self._end()

@@ -284,7 +284,7 @@ class Scheduler:
 
     def _compacted(self, delivery: Delivery) -> Result | None:
         """A manifest's result; None if the table brings it to done."""
-        # guard: a manifest that another shard has taken meanwhile is not begun when its turn comes
+        # guard: a manifest that a different shard took is not started
         if not self.compactor.share.is_mine(delivery.uri):
             return result_of(delivery, Ending.GONE)
         if self.table is not None and delivery.manifest_id in self.table:

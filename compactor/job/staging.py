@@ -136,7 +136,7 @@ class Stager:
         """A verified commit; None if it is damaged, because its work can be repeated."""
         try:
             return self.state.ledger.verified_commit(key, number)
-        except RecordUnreadable as exc:  # guard: verified work whose record is damaged is done again
+        except RecordUnreadable as exc:  # guard: verified work with a damaged record is repeated
             log_event("attempt.unreadable", manifest_id=key.id, attempt=number, error=exc)
             return None
 

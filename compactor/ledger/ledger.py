@@ -279,7 +279,7 @@ class Ledger:
             return change
         if isinstance(change, LaterChange):
             return self.record(uri, type(change))
-        return self.outcome(change.key)  # guard: the outcome that holds is read back by the driver that lost
+        return self.outcome(change.key)  # guard: the losing driver reads the valid outcome
 
     def finish(self, key: ManifestKey, generation: int = 1) -> datetime:
         """Record that everything is in its final place; return the time of the record."""

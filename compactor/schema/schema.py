@@ -274,7 +274,7 @@ def extend(
     ]
     known = schema.keys.union(each.key for each in declared)
     taken = len(known)
-    known |= schema.retired_keys  # guard: a retired key gets no column again
+    known |= schema.retired_keys  # guard: a retired key gets no new column
     never = [key for key in keys if key not in known and key in rescued_keys]
     new_keys = [key for key in keys if key not in known and key not in rescued_keys]
     room = max(0, max_columns - taken)

@@ -133,7 +133,7 @@ class Claimer:
         if self.neighbour is None:
             expected = f"expected settings with [[streams]], including {stream}: input files are claimed by it"
             raise SettingsError([f"streams: none -> {expected}"])
-        return self.neighbour(stream), plain  # guard: the fate of an id is known to the ledger of its own stream
+        return self.neighbour(stream), plain  # guard: the state of an id is read from its own stream's ledger
 
     def _holder_states(self, claims: Iterable[Claim]) -> dict[str, Fate]:
         holders = list({claim.holder for claim in claims})
@@ -158,7 +158,7 @@ class Claimer:
             except ObjectNotFound:
                 continue
             manifest = Manifest.read(data, self._place(holder, kind), f"a {kind} of the id {holder}")
-            # guard: what is written is not taken for safe before it is bound
+            # guard: a written manifest counts only once it is bound
             return self._bound(manifest, data, kind)
         record = self.state.ledger.accepted(holder)  # it may have been archived, or sealed, in the meantime
         return "unwritten" if record is None else _state_by(record)

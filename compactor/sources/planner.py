@@ -190,7 +190,7 @@ class Planner:
             if not source.fails_alone:
                 raise
             _log_trouble(group, manifest_id, exc)
-            # guard: a message whose group was not written comes again
+            # guard: a message is redelivered if its group was not written
             return Written(group, failed=dict.fromkeys(group.keys, f"passing trouble: {exc}"))
         return written if source.fails_alone else replace(written, failed={})
 
@@ -198,7 +198,7 @@ class Planner:
         """Claim a group, and write the claimed candidates."""
         claimed = self.claimer.claim(group.keys, manifest_id)
         self.on_crash_point(PlanCrashPoint.CLAIMED, manifest_id)
-        # guard: a message whose file another planner may still write comes again
+        # guard: a message is redelivered if another planner may still write its file
         failed = {key: f"claimed by another planner until {until:%H:%M:%S} UTC" for key, until in claimed.held.items()}
         won = group.only(claimed.won)  # guard: what a planner could not claim is left to its holder
         if not won.candidates:

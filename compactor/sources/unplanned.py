@@ -86,7 +86,7 @@ class Unplanned(Source):
             # While the search that checked the files is valid, a new one would find nothing more.
             if not self._is_fresh() or any(each.searched_at != self._searched_at for each in group.candidates):
                 self._search(_dates_to_search(group.date, group.files))
-                # guard: files that manifests got while others were held back are not planned again
+                # guard: files planned while others were held back are not planned again
                 group = group.only({claim_key(file) for file in self._unnamed(group.files)})
         if not self.may_be_gone:
             return group
@@ -134,7 +134,7 @@ class Unplanned(Source):
 
     def _is_fresh(self) -> bool:
         now, at = self.state.clock.now(), self._searched_at
-        # guard: manifests that arrive while a back-fill runs are looked for
+        # guard: manifests that arrive during a back-fill are searched
         return at is not None and (now - at).total_seconds() <= FRESH_SECONDS
 
     def _search(self, dates: set[str]) -> None:

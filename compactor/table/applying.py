@@ -107,7 +107,7 @@ class Applier:
                     raise
                 if now.fence >= batch.number:  # guard: the fence is read again after a change without an answer
                     snapshot_id = now.snapshot_id
-                    # guard: who sent a batch learns that it was passed over
+                    # guard: the sender of a batch learns that it was skipped
                     is_refused = batch.number == now.refused or self.batches.refused.has(batch.number)
                     break
                 if refusals >= REFUSALS if isinstance(failure, TableRefused) else tried == TRIES:

@@ -42,7 +42,7 @@ class Changes:
         """The same for a batch of a table that may be rebuilt, considering later removals."""
         visible = Visible(self.state)
         # guard: a repair of the table does without rows that expired
-        # guard: a table that is made again waits for the merged file that has the rows
+        # guard: a re-created table waits for the merged file that has the rows
         return replace(self, is_expired=visible.has_expired_rows, is_moved=visible.is_moved)
 
     def of(self, batch: TableBatch, schema_version: int, live: LiveFiles) -> TableChange:
@@ -141,7 +141,7 @@ class Changes:
         """
         if batch.manifests or not self.has_moved_rows(batch, live):
             return False
-        # guard: a merge that the table never had does not come back
+        # guard: a merge that the table never had is not restored
         return any(is_released(self.state, each.date, each.uri) for each in self._merge(batch.merge))
 
     def _inputs(self, file: MergedFile, back: Collection[str], holders: Mapping[str, LiveFile]) -> set[str] | None:
@@ -205,7 +205,7 @@ class Changes:
         columns = self._columns(commit)
         for file in commit.outputs:
             # A rebuilt table starts with the first batch, but rebuilds have deleted files of early ones.
-            # guard: files that a rebuild replaced and deleted are not added to a table that is made again
+            # guard: a re-created table gets no files that a rebuild replaced and deleted
             is_there = not is_superseded or store.stat(file.final) is not None
             if is_there and not self.is_moved(commit.date, file.final):
                 yield TableFile(file.final, file.size_bytes, file.rows, commit.date, _partition(commit, file, columns))

@@ -143,7 +143,7 @@ class Committer:
         """
         for _ in range(_PATIENCE):
             head = self.settled()
-            # guard: a merge is never taken once other files were replaced
+            # guard: a merge is never applied once other files were replaced
             if any(self._replaces_files(number) for number in range(merge.base + 1, head.fence + 1)):
                 return None
             batch = self.batches.create(head.fence + 1, (), merge=merge.id)
@@ -161,7 +161,7 @@ class Committer:
         for _ in range(_PATIENCE):
             head = self.settled()
             for each in merged_files(self.state, uris).values():
-                # guard: a merged file is not taken apart whose parts may be gone
+                # guard: a merged file is not split if its parts may be deleted
                 if is_released(self.state, each.date, each.uri):
                     raise OperatorError(f"{each.uri}: its parts were removed; expected a merged file whose parts exist")
             batch = self.batches.create(head.fence + 1, (), unmerged=uris)
@@ -241,13 +241,13 @@ class Committer:
                 return head, batch
             # Since the head was read, another process may have had the table take one, and recorded the next one.
             now = self._head()
-            if now.fence <= head.fence:  # guard: a head that was read before others went ahead is no lost table
+            if now.fence <= head.fence:  # guard: an outdated head is not a lost table
                 raise self._behind(now.fence)
             head = now
         raise TableConflict("other processes keep committing")
 
     def _lacks_several(self, fence: int) -> bool:
-        # guard: only what makes a lost table again applies several batches
+        # guard: only a re-creation of a lost table applies several batches
         return not self.named.replays and self.batches.has(fence + 2)
 
     def _behind(self, fence: int) -> OperatorError:
@@ -263,11 +263,11 @@ class Committer:
         owner, head = self.state.layout.table_owner, self.catalog.head()
         if head is None:
             self.named.read_to(0)
-            # guard: what waits for a lost table makes none in its place
+            # guard: manifests that wait for a lost table create no new one
             if self._lacks_several(0) and (head := self.catalog.head()) is None:
                 raise self._behind(0)
             head = head or self.catalog.create(owner, self.latest())
-        if head.owner != owner:  # guard: the fence of another state's table says nothing of these batches
+        if head.owner != owner:  # guard: the fence of a different state's table says nothing about these batches
             raise OperatorError(f"the table belongs to the state {head.owner}; expected a table of {owner} only")
         self.named.read_to(head.fence, head.refused)
         return head
@@ -294,7 +294,7 @@ class Committer:
         """Write what a batch leaves of merged files whose parts may be missing; None if it does not affect them."""
         going = self._replaced([Published(each.key, each.generation) for each in chosen])
         files = [each for each in replaced.merged_files_with(going) if is_released(self.state, each.date, each.uri)]
-        # guard: a rebuild writes anew what it leaves of a merged file
+        # guard: a rebuild rewrites the remaining rows of a merged file
         return self.remainders.write(files, going, base) if files else None
 
     def _wanted(
@@ -338,7 +338,7 @@ class Committer:
         return {uri for each in rebuilt for uri in self.changes.replaced(each.key, each.generation)}
 
     def _checked(self, replaced: "_Replaced", published: Published) -> tuple[Published, PublishedState | StuckError]:
-        # guard: a batch leaves out what is done
+        # guard: a batch omits done manifests
         if not self.named.replays and self.state.ledger.is_done(published.key, published.generation):
             return published, PublishedState.VISIBLE
         if self.state.ledger.is_superseded(published.key, published.generation):
@@ -371,7 +371,7 @@ class Committer:
             )
         own, store = self.changes.replaced(published.key, published.generation), self.state.store
         files = [each for each in replaced.merged_files_with(own) if not is_released(self.state, each.date, each.uri)]
-        # guard: a merged file is not taken apart while a part of it is gone
+        # guard: a merged file is not split while a part of it is missing
         if (uri := next((uri for uri in replaced.others_in(files) if store.stat(uri) is None), None)) is not None:
             return StuckError(
                 f"manifest {published.key.id}: its rows are in a merged file with those of {uri}, which is missing; "

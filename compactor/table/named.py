@@ -84,15 +84,15 @@ class NamedManifests:
         """
         if self._finished is None:
             self._finished = self._read = 0 if self.replays else self.batches.finished()
-        if fence < self._finished:  # guard: a table that was made again takes nothing before a person says so
+        if fence < self._finished:  # guard: a re-created table gets nothing before a person confirms
             raise OperatorError(
                 f"the table's last batch is {fence}, but it had batch {self._finished}: it was dropped, recreated "
                 "or restored; expected the table that took all batches, or `compactor table repair`"
             )
-        if 0 < refused == fence:  # guard: what the table passed over is on record before anything else
+        if 0 < refused == fence:  # guard: skipped batches are recorded before anything else
             self.batches.refused.record(self._batch(fence, fence), UNTOLD)
         for number in range(self._read + 1, fence + 1):
-            # guard: a batch that was passed over names nothing
+            # guard: a skipped batch lists nothing
             is_refused = number <= refused and self.batches.refused.has(number)
             self._note(self._batch(number, fence), is_refused=is_refused)
             self._read = number

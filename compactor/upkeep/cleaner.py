@@ -256,7 +256,7 @@ class Cleaner:
         for expiry in expiries:
             try:
                 if expiry.expiry is not None and not report.dry_run:
-                    # guard: nothing else of a kind expires while the store refuses to delete what did
+                    # guard: nothing else of a kind expires while a deletion is refused
                     self.expirer.finish([expiry.expiry])
                 for report_so_far in self._clean_kind(expiry, report):
                     report = report_so_far

@@ -5,64 +5,64 @@ from collections.abc import Mapping
 GUARDED: Mapping[str, Mapping[str, str]] = {
     # These only the simulation is asked to find missing.
     "": {
-        "a message whose group was not written comes again": "Written(group)",
-        "staging whose outcome got no answer stays": "self.stager.discard(accepted, attempt); ...",
+        "a message is redelivered if its group was not written": "Written(group)",
+        "staging stays if the write of its outcome got no answer": "self.stager.discard(accepted, attempt); ...",
         "an id is bound once": "self._store.put(uri, record.to_json()) is None",
         "staging is deleted after done is on record": "self.delete_staging(outcome.manifest_id, upto=1); ...",
     },
     "tests/contract/test_claims.py": {
-        "claims are not told from a journal with a gap": "False",
-        "a key that a block of claims has is not free once the block is in the index": "pass",
+        "claims are not read from a journal with a gap": "False",
+        "a key in an indexed block of claims is not free": "pass",
     },
     "tests/contract/test_claims.py tests/unit/sources/test_planning.py": {
         "a claim in memory is not overwritten": "{key: self._claims.__setitem__(key, fresh) or fresh for key in keys}",
     },
     "tests/contract/test_direct_reads.py": {
-        "a direct read takes no other bytes for those of the object": "-last",
+        "a direct read accepts only the object's own bytes": "-last",
     },
     "tests/contract/test_job_runs.py": {
         "a start that meets a run is an outcome": "False",
     },
     "tests/contract/test_local_links.py": {
-        "no folder on the way is a link": "enter(name, at, 0)",
-        "the file that is deleted is the version that was checked, whatever leads to its name by now": "False",
+        "no folder of the path is a link": "enter(name, at, 0)",
+        "the deleted file is the version that was checked, even if its path has changed": "False",
     },
     "tests/contract/test_local_store.py": {
-        "no temporary file is used that was deleted": "-last",
+        "a deleted temporary file is not used": "-last",
         "the kernel tells whether the writer of a temporary lives": "pass",
-        "what a living process holds is no leftover": "True",
+        "a file held by a living process is not a leftover": "True",
     },
     "tests/contract/test_object_store.py": {
         "a record in S3 is created once, never overwritten": "-IfNoneMatch",
     },
     "tests/contract/test_s3_store.py": {
-        "a copy counts once it is made": "True",
-        "a copy in parts counts once it is there": "True",
-        "the bytes of another range are none of those that were asked for": "False",
+        "a copy counts only once it exists": "True",
+        "a multipart copy counts only once it exists": "True",
+        "bytes of a different range are refused": "False",
     },
     "tests/contract/test_s3_writer.py": {
-        "a new object on S3 never replaces another one": "{}",
-        "a writer knows its own object from that of another": "True",
-        "a writer whose last answer was lost knows its object": "raise",
-        "an upload counts once its object is made": "False",
+        "a new object on S3 never replaces an existing one": "{}",
+        "a writer tells its own object from another writer's": "True",
+        "a writer recognises its object after a lost response": "raise",
+        "an upload counts only once its object exists": "False",
     },
     "tests/contract/test_table_partitions.py": {
         "a table has the partitions that its files are entered with": "False",
-        "a file in another partition of the table is a discrepancy": "False",
+        "a file in the wrong partition of the table is a discrepancy": "False",
     },
     "tests/contract/test_table_upkeep.py": {
-        "the files of a table that was dropped stay": "False",
+        "the files of a dropped table stay": "False",
     },
     "tests/end_to_end/test_hostile_names.py": {
         "what commands print is escaped": "mark + '\\n'.join(lines)",
         "JSON is escaped, too": "text",
     },
     "tests/faults/test_two_drivers.py": {
-        "the outcome that holds is read back by the driver that lost": "outcome",
+        "the losing driver reads the valid outcome": "outcome",
     },
     "tests/unit/adapters/test_iceberg_catalogs.py": {
-        "an answer that does not tell is no refusal": "status not in _MAY_PASS",
-        "a table that a person made is left alone": "False",
+        "an ambiguous answer is not a refusal": "status not in _MAY_PASS",
+        "a table made by a person is left alone": "False",
     },
     "tests/unit/adapters/test_iceberg_files.py": {
         "a file has the rows that the ledger names": "False",
@@ -76,37 +76,37 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "no source holds all threads": "False",
     },
     "tests/unit/cli/test_cli_erase.py": {
-        "no new version of one file makes erased lines of the others again": "False",
+        "a new version of one file does not restore erased lines of others": "False",
     },
     "tests/unit/core/test_attempts.py": {
-        "passing trouble does not count": "True",
-        "an attempt of a run that lives is no death": "-last",
+        "a transient failure does not count": "True",
+        "an attempt of a living run is not a death": "-last",
     },
     "tests/unit/core/test_manifest.py": {
         "a file that a manifest names twice is not compacted twice": "False",
         "a manifest cannot name files outside the allowed prefixes": "False",
     },
     "tests/unit/core/test_partitions.py": {
-        "a value leads out of no folder": "value",
+        "no value leads out of its folder": "value",
     },
     "tests/unit/core/test_safe_text.py": {
         "a suggested command is quoted": "word",
     },
     "tests/unit/engines/test_bin_task.py": {
-        "rows of a file that turns out broken are withdrawn, or the pass is done again": "pass",
-        "a pass with rows of a file that is not taken in counts for nothing": "False",
-        "rows without the column of a key that they have are not staged": "-last",
-        "a line that inspection takes cannot be refused by the kernel alone": "False",
+        "rows of a broken file are withdrawn, or the pass is repeated": "pass",
+        "a pass with rows of a refused file is discarded": "False",
+        "rows are staged only with a column for each of their keys": "-last",
+        "the kernel alone cannot refuse a line that inspection accepts": "False",
     },
     "tests/unit/engines/test_input_files.py": {
-        "a file whose ETag is another one is not read in its place": "False",
-        "a file whose size is another one is not read in its place": "False",
-        "the ranges of a file are all of one version": "-etag",
+        "a file with a different ETag is not read": "False",
+        "a file with a different size is not read": "False",
+        "all ranges of a file are of one version": "-etag",
     },
     "tests/unit/engines/test_partitioned_engine.py": {
-        "a file of a partition in place takes no place of another": "store.put(uri, data) is not None",
-        "each partition has the rows that were counted before they were divided": "False",
-        "no row is lost while rows are divided": "False",
+        "a partition's file written in place overwrites no other": "store.put(uri, data) is not None",
+        "each partition has the rows counted before the split": "False",
+        "no row is lost in the split into partitions": "False",
     },
     "tests/unit/engines/test_staged_files.py": {
         "the rows in the footers are the records that were inspected": "False",
@@ -119,23 +119,23 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a done manifest is a no-op": "False",
     },
     "tests/unit/job/test_compaction.py": {
-        "nothing is decided, and so published, before it was verified": (
+        "nothing is decided or published before it is verified": (
             "verified = partial(parquet_facts, store); "
             "return [verified(each.uri) for each in staged.outputs], [verified(uri) for uri in staged.rejects]"
         ),
-        "done is on record after all is in its final place, not before": "self.state.ledger.finish(outcome.key); ...",
+        "done is recorded only after all files are in their final places": "self.state.ledger.finish(outcome.key); ...",
         "a decided manifest is rolled forward, not worked on again": "False",
-        "a driver whose staging was cleaned up under it finds that it lost": "False",
+        "a driver whose staging was deleted notices that it lost": "False",
         "an attempt is on record before its work starts": "True",
         "a manifest that kills its driver each time runs out of attempts": "False",
         "open manifests are found again after a death": "pass",
     },
     "tests/unit/upkeep/test_expiring.py": {
         "a rebuild never uses a name of expired rejects again": "previous.rejects",
-        "nothing else of a kind expires while the store refuses to delete what did": "pass",
+        "nothing else of a kind expires while a deletion is refused": "pass",
     },
     "tests/unit/job/test_in_place.py": {
-        "a file in place that a commit names is no orphan": "Fate.ORPHANED",
+        "a file in place that a commit lists is not an orphan": "Fate.ORPHANED",
         "a file in place is judged by the outcome of its own generation": "self._named(key, 1)",
         "nothing in place is deleted before its manifest is decided": "''",
         "orphans in the output stay for a day": "0.0",
@@ -145,32 +145,32 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/unit/job/test_intake.py": {
         "an id is bound to its first manifest for good": "record",
-        "another manifest under a used id is refused, not taken for a repeat": "-last",
+        "a different manifest under a used id is refused, not treated as a repeat": "-last",
     },
     "tests/unit/job/test_landed_streams.py": {
         "a duplicate is settled once the planned manifest is committed, not before": "True",
-        "a manifest has no gap that no link gives to it": "True",
+        "a manifest has only gaps that a link gives to it": "True",
     },
     "tests/unit/job/test_partitioned_output.py": {
         "a file is in a partition of the table only if all its rows are": "-last",
-        "a row in the folder of another partition is a discrepancy": "pass",
-        "a rebuild uses no name of a partition again": "pass",
+        "a row in the wrong partition's folder is a discrepancy": "pass",
+        "a rebuild reuses no name of a partition": "pass",
     },
     "tests/unit/job/test_landed_manifests.py": {
-        "a manifest has no range that no plan has given to it": "pass",
-        "a draft goes once a job has begun with its manifest": "pass",
+        "a manifest has only ranges that a plan gave to it": "pass",
+        "a draft is deleted once a job has started its manifest": "pass",
         "a planned manifest that is lost is found": "pass",
         "a redrive has what its record has": "-last",
     },
     "tests/unit/job/test_publication.py": {
-        "a driver that finds staging gone looks for done": "False",
-        "a manifest object that says something else by now is not removed": "True",
+        "a driver that finds its staging deleted looks for done": "False",
+        "a manifest object that was changed is not removed": "True",
     },
     "tests/unit/job/test_rotating_source.py": {
-        "a batch that failed ends the stream, so that its manifests come again": "not old.is_leaving",
+        "a failed batch ends the stream, so that its manifests are redelivered": "not old.is_leaving",
     },
     "tests/unit/job/test_shards.py": {
-        "a manifest that another shard has taken meanwhile is not begun when its turn comes": "False",
+        "a manifest that a different shard took is not started": "False",
         "what a living run works on is left to it": "False",
         "a job that was paused takes nothing before its heartbeat is seen again": "True",
     },
@@ -179,20 +179,20 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/unit/job/test_verified_work.py": {
         "a failed write of the outcome is never held against the manifest": "pass",
-        "verified work is not done again": "False",
+        "verified work is not repeated": "False",
         "a verified commit is only decided with all its staged files": "-last",
-        "verified work whose record is damaged is done again": "pass",
+        "verified work with a damaged record is repeated": "pass",
     },
     "tests/unit/job/test_work_queue.py": {
-        "a URI that comes twice in a batch is worked on once": "False",
-        "a manifest that comes under two names in a batch is worked on once": "False",
+        "a URI listed twice in a batch is processed once": "False",
+        "a manifest under two names in a batch is processed once": "False",
         "the spare slot is for a source that has none in flight": "self._fresh.pop()",
     },
     "tests/unit/sources/inventory/test_planning_from_inventory.py": {
         "an earlier version of an object is not planned": "False",
         "a file in a manifest without claims is not planned again": "list(files)",
-        "files that manifests got while others were held back are not planned again": "group",
-        "manifests that arrive while a back-fill runs are looked for": "-last",
+        "files planned while others were held back are not planned again": "group",
+        "manifests that arrive during a back-fill are searched": "-last",
         "what a dead planner has claimed is planned later": "pass",
     },
     "tests/unit/sources/test_building.py": {
@@ -202,10 +202,10 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "what a planner could not claim is left to its holder": "group",
     },
     "tests/unit/sources/test_building_failures.py": {
-        "what is written is not taken for safe before it is bound": "'exists'",
+        "a written manifest counts only once it is bound": "'exists'",
     },
     "tests/unit/sources/test_building_failures.py tests/unit/sources/test_building_races.py": {
-        "a message whose file another planner may still write comes again": "{}",
+        "a message is redelivered if another planner may still write its file": "{}",
         "a planner whose id was revoked acknowledges nothing": "False",
     },
     "tests/unit/sources/test_matching.py": {
@@ -214,32 +214,32 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a file that is there under its old name was not renamed": "True",
     },
     "tests/unit/sources/test_matching.py tests/unit/cli/test_cli_folder.py": {
-        "the rewritten bytes of a file of the same length and time are noticed": "False",
+        "rewritten bytes of the same length and time are noticed": "False",
     },
     "tests/unit/sources/test_folder_life.py": {
         "of a file that grew, only the new lines are taken": "(part := None)",
-        "a log whose earlier lines went on under another name is no replaced file": "self._used",
+        "a rotated log is not a replaced file": "self._used",
     },
     "tests/unit/sources/test_grown_files.py": {
         "a version whose file grew in its place is not that of a copy": "True",
         "a version that was continued is not continued again": "False",
         "a file with the bytes of one that was removed is a new one": "True",
-        "a log that was compressed after its rotation is no new file": "yield from ()",
-        "a line that goes on is not taken in two": "False",
+        "a log compressed after its rotation is not a new file": "yield from ()",
+        "a line that continues is not split": "False",
         "two ranges that begin at the same byte are the same lines": "(part := None)",
     },
     "tests/unit/sources/test_grown_files.py tests/unit/sources/test_folder_life.py": {
-        "a file that begins with a version that is gone is no new one": "False",
+        "a file that begins with a version of a deleted file is not new": "False",
     },
     "tests/unit/sources/test_handed_over.py": {
-        "a draft stays until a job has begun with its manifest": "[self._draft(planned.manifest_id)]",
+        "a draft stays until a job has started its manifest": "[self._draft(planned.manifest_id)]",
         "what is planned for an id that something else has becomes a redrive": "(planned, True)",
-        "a redrive whose id is taken has nothing of a plan": "-last",
+        "a redrive whose id is in use gets nothing from a plan": "-last",
         "a plan gives nothing to a redrive that another one has": "list(planned.files)",
     },
     "tests/unit/sources/test_kinesis_planning.py": {
-        "the end of a closed shard is asked for": "False",
-        "the last landed record has to come first": "self._anchor",
+        "the end of a closed shard is queried": "False",
+        "the last landed record must come first": "self._anchor",
         "what was seen more than a day ago proves nothing": "-last",
         "a shard begins once its parents ended": "False",
         "behind a link of others, no link of the same chain is created": "False",
@@ -256,7 +256,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a link of a chain is never replaced": "self.store.put(uri, link.to_json()) or link",
         "a manifest has nothing whose link another one has": "bool(self._chain(link).create(link))",
         "a log that tells what it has left tells a gap": "False",
-        "the id of a log is compared once it was read": "False",
+        "the id of a log is compared after reading it": "False",
     },
     "tests/unit/sources/test_planning.py": {
         "nothing outside the allowed prefixes is planned": "False",
@@ -264,26 +264,26 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a late manifest whose files were taken over never takes effect": "holder_states[other] = 'revoked'; continue",
     },
     "tests/unit/sources/test_routing.py": {
-        "the fate of an id is known to the ledger of its own stream": "(self, holder)",
+        "the state of an id is read from its own stream's ledger": "(self, holder)",
         "a plan leaves the files of other streams": '""',
     },
     "tests/unit/sources/test_sealing.py tests/unit/sources/test_building_races.py": {
         "a revoked part is never sealed": "group.only(readable)",
     },
     "tests/unit/ops/closing/test_closing.py": {
-        "a manifest that is done is marked, so that the next summary takes it in": "pass",
+        "a done manifest is marked for the next summary": "pass",
         "of two processes that close a date at once, one gives up": "False",
         "a manifest is in no summary twice": "True",
-        "what an earlier summary has of a rebuilt manifest is taken back": "verified",
+        "an earlier summary's share of a rebuilt manifest is subtracted": "verified",
         "a date with a discrepancy stays open": "False",
-        "what an earlier summary settles is not named as open": "self.summary.letters, self.summary.quarantined",
+        "items settled by an earlier summary are not listed as open": "self.summary.letters, self.summary.quarantined",
         "file versions are compared with those of all summaries": "False",
     },
     "tests/unit/ops/closing/test_interrupted_redrives.py": {
         "a summary names what was redriven until the redrive is accepted": "False",
     },
     "tests/unit/ops/erase/test_erase_inputs.py": {
-        "a file that was replaced since it was searched is not deleted": "self.state.store.delete([held.uri])",
+        "a file replaced since the search is not deleted": "self.state.store.delete([held.uri])",
     },
     "tests/unit/ops/erase/test_erase_races.py": {
         "a manifest that another rebuild decided meanwhile does not count as erased": "False",
@@ -294,15 +294,15 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "lines of a manifest that could not be searched are kept": "pass",
     },
     "tests/unit/ops/rebuild/test_open_markers.py": {
-        "each attempt at a rebuild has a marker of its own": "''",
+        "each rebuild attempt has its own marker": "''",
         "the marker of a rebuild that may still decide is not forgotten": "-last",
-        "what was decided since a scan keeps its marker": "-last",
+        "a decision made since the scan keeps its marker": "-last",
     },
     "tests/unit/ops/rebuild/test_rebuild.py": {
         "what could double rows is deleted before the files of a rebuild are published": "pass",
         "clean-up leaves the staging of a rebuild": "-if",
-        "a driver that finds the staging of an older commit gone looks for a rebuild": "False",
-        "a file of an earlier generation is not taken for a published one": "-last",
+        "a driver that finds an older commit's staging deleted looks for a rebuild": "False",
+        "a file of an earlier generation does not count as published": "-last",
     },
     "tests/unit/ops/rebuild/test_rebuild_held_up.py": {
         "what is left of earlier staging is deleted before a rebuild chooses its names": "pass",
@@ -311,12 +311,12 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     },
     "tests/unit/ops/rebuild/test_rebuild_refused.py": {
         "quarantined files are not compacted by a rebuild": "list(commit.files)",
-        "other rows than there were are refused": "pass",
-        "another version of the input is refused": "True",
+        "rows that differ from the first commit are refused": "pass",
+        "a different version of the input is refused": "True",
     },
     "tests/unit/ops/rebuild/test_rebuilt_tables.py": {
         "files that a rebuild replaces stay until the table has others": "True",
-        "a rebuild gives no rows a name that a table lists": "True",
+        "a rebuild reuses no file name that a table lists": "True",
     },
     "tests/unit/ops/rebuild/test_replacing.py": {
         "a replaced file has rows of its new version before it counts as rebuilt": "False",
@@ -326,21 +326,21 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a redrive that was held up leaves the claims of a later one": "-last",
     },
     "tests/unit/ops/redrive/test_taken_over.py": {
-        "a duplicate of a manifest of a producer is not settled with it": "pass",
+        "a duplicate of a producer's manifest is not settled with it": "pass",
     },
     "tests/unit/ops/expire/test_expiring.py": {
         "an intention is on record before anything expires, so that the next run finishes it": "pass",
         "what expires is on record before it is deleted": "begun",
         "the files of a manifest that is open are left to the next run": "(same, [])",
         "a rebuild gives up if its rows expired meanwhile": "pass",
-        "a file that is gone without a record is missing": "True",
+        "a file deleted without a record is missing": "True",
         "redriven lines that were quarantined stay": "False",
     },
     "tests/unit/ops/table/test_half_made_again.py": {
-        "only what makes a lost table again applies several batches": "False",
-        "what waits for a lost table makes none in its place": "False",
+        "only a re-creation of a lost table applies several batches": "False",
+        "manifests that wait for a lost table create no new one": "False",
         "the last batch of a lost table gets its rows back from any process": "True",
-        "a merge that the table never had does not come back": "True",
+        "a merge that the table never had is not restored": "True",
     },
     "tests/unit/ops/table/test_keeper.py": {
         "a repair of the table does without rows that expired": "-is_expired",
@@ -350,25 +350,25 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "merged files stay as long as the table may get them": "found",
     },
     "tests/unit/ops/table/test_metadata_eraser.py": {
-        "an erasure that died finds what to remove of the table's metadata": "sorted(before.named)",
-        "metadata that the table needs is not removed by an erasure": "{*names}",
+        "an interrupted erasure finds the table metadata to remove": "sorted(before.named)",
+        "an erasure keeps metadata that the table needs": "{*names}",
     },
     "tests/unit/ops/table/test_released_originals.py": {
-        "a merged file that alone has rows of a manifest stays": "set[str]()",
+        "a merged file with the only copy of rows stays": "set[str]()",
         "files that were merged stay for a day": "True",
         "files that were merged stay until their manifests are done": "True",
-        "files that were merged go only behind a batch that says so": "some",
-        "it is on record where rows are before the files that were merged go": "pass",
-        "a rebuild writes anew what it leaves of a merged file": "None",
+        "merged originals are deleted only after a batch that allows it": "some",
+        "the new place of rows is recorded before merged originals are deleted": "pass",
+        "a rebuild rewrites the remaining rows of a merged file": "None",
         "a merged file takes over from the one before that alone has rows": "pass",
-        "a merge that was begun before files may go is never taken": "-last",
-        "a merged file is not taken apart whose parts may be gone": "False",
-        "a table that is made again waits for the merged file that has the rows": "-is_moved",
-        "rows are verified in the merged file that alone has them": "facts if moved is None else ''",
+        "a merge started before originals may be deleted is never applied": "-last",
+        "a merged file is not split if its parts may be deleted": "False",
+        "a re-created table waits for the merged file that has the rows": "-is_moved",
+        "rows are verified in the merged file that has the only copy": "facts if moved is None else ''",
     },
     "tests/unit/ops/verify/test_doubled.py": {
-        "a file whose rows are there twice is found": "pass",
-        "the rows of a local file that was touched are found to be doubled": '_digest(f"{file.uri}#{file.etag}")',
+        "a file with duplicated rows is found": "pass",
+        "duplicated rows of a touched local file are found": '_digest(f"{file.uri}#{file.etag}")',
     },
     "tests/unit/cli/test_cli_init.py": {
         "libraries write nothing that all users may write": "pass",
@@ -381,33 +381,33 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "a landed object has as many lines as were landed": "(lines := found[uri, etag]) == -1",
     },
     "tests/unit/ndjson/test_scratch.py": {
-        "no scratch folder is used that was deleted": "-last",
+        "a deleted scratch folder is not used": "-last",
     },
     "tests/unit/schema/test_schema.py": {
-        "a retired key gets no column again": "pass",
+        "a retired key gets no new column": "pass",
     },
     "tests/unit/settings/test_settings.py": {
         "nothing is written in place where readers list folders": "False",
     },
     "tests/unit/table/test_committer.py": {
-        "a head that was read before others went ahead is no lost table": "now.fence >= head.fence",
+        "an outdated head is not a lost table": "now.fence >= head.fence",
         "a rebuild waits for a person if another program may have moved the rows that it replaces": "False",
         "the fence is read again after a change without an answer": "False",
-        "a batch leaves out what is done": "False",
-        "files that a rebuild replaced and deleted are not added to a table that is made again": "True",
-        "the fence of another state's table says nothing of these batches": "False",
-        "a table that was made again takes nothing before a person says so": "False",
+        "a batch omits done manifests": "False",
+        "a re-created table gets no files that a rebuild replaced and deleted": "True",
+        "the fence of a different state's table says nothing about these batches": "False",
+        "a re-created table gets nothing before a person confirms": "False",
     },
     "tests/unit/table/test_merges.py": {
-        "a merge is never taken once other files were replaced": "False",
+        "a merge is never applied once other files were replaced": "False",
         "a merged file takes the place of whole files of the table": "set(found)",
-        "a merged file is not taken apart while a part of it is gone": "False",
+        "a merged file is not split while a part of it is missing": "False",
     },
     "tests/unit/table/test_refused_batches.py": {
-        "what the table passed over is on record before anything else": "False",
-        "a batch that was passed over names nothing": "False",
-        "who sent a batch learns that it was passed over": "False",
-        "what was released is not held back again by a process that was late": "pass",
+        "skipped batches are recorded before anything else": "False",
+        "a skipped batch lists nothing": "False",
+        "the sender of a batch learns that it was skipped": "False",
+        "a late process does not hold back a released manifest again": "pass",
         "a process that was overtaken holds back what it held back": "True",
     },
     "tests/unit/telemetry/test_logs.py": {

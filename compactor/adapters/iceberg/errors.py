@@ -116,7 +116,7 @@ def _of_one_change(error: OperatorError) -> OperatorError:
 
 
 def _is_refused(status: int) -> bool:
-    # guard: an answer that does not tell is no refusal
+    # guard: an ambiguous answer is not a refusal
     return 400 <= status < 500 and status not in _MAY_PASS  # noqa: PLR2004 - the client errors of HTTP
 
 

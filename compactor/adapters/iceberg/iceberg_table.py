@@ -301,7 +301,7 @@ class IcebergTable:
         Raises:
             OperatorError: The compactor did not create it.
         """
-        if OWNER not in table.properties:  # guard: a table that a person made is left alone
+        if OWNER not in table.properties:  # guard: a table made by a person is left alone
             raise OperatorError(
                 f"{self._where}: has no property {OWNER} -> expected a table created by the compactor, or none: "
                 "choose a different one in the settings"

@@ -84,7 +84,7 @@ def folder_of(table: Table, files: tuple[MetadataFile, ...], without: Collection
             found = _metadata(table.io, f"{_folder(table)}/{file.name}")
             if found is None or found.table_uuid != table.metadata.table_uuid:
                 named.add(file.name)
-            # guard: the files of a table that was dropped stay
+            # guard: the files of a dropped table stay
             if found is not None and found.table_uuid != table.metadata.table_uuid:
                 named.update(_directly_named(found))
                 foreign.update({each.manifest_list: each for each in found.snapshots})

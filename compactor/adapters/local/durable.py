@@ -251,7 +251,7 @@ def new_file(path: str, mode: int = SHARED) -> Iterator[int]:
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        if not hold(handle) or not os.fstat(handle).st_nlink:  # guard: no temporary file is used that was deleted
+        if not hold(handle) or not os.fstat(handle).st_nlink:  # guard: a deleted temporary file is not used
             _remove(path)
             raise FileNotFoundError(errno.ENOENT, "deleted as a leftover", path)
         yield handle

@@ -189,7 +189,7 @@ def _walk(root: str, names: Sequence[str], last: Last[T], *, is_fixed: bool) -> 
             try:
                 if number == len(names) - 1:
                     return last(name, at)
-                at = enter(name, at, os.O_NOFOLLOW)  # guard: no folder on the way is a link
+                at = enter(name, at, os.O_NOFOLLOW)  # guard: no folder of the path is a link
             except OSError:
                 target = _target(name, at)
                 if target is None:

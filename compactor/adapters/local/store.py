@@ -184,7 +184,7 @@ class LocalStore:
 
     def delete_version(self, uri: str, etag: str) -> bool:
         def unlinked(name: str, at: int) -> bool:
-            # guard: the file that is deleted is the version that was checked, whatever leads to its name by now
+            # guard: the deleted file is the version that was checked, even if its path has changed
             if _etag(status_of(name, at)) != etag:
                 return False
             return durable.unlink(name, at)

@@ -37,7 +37,7 @@ class TableBatch(Document):
     @property
     def replaces_files(self) -> bool:
         """Whether the batch may remove files from the table."""
-        # guard: a merge that was begun before files may go is never taken
+        # guard: a merge started before originals may be deleted is never applied
         is_of_merges = bool(self.merge or self.unmerged or self.released)
         return is_of_merges or any(each.generation > 1 for each in self.manifests)
 

@@ -132,12 +132,12 @@ def held_against(
 
 
 def _is_failure(state: AttemptState) -> bool:
-    return state.failure is not None and not state.failure.passing  # guard: passing trouble does not count
+    return state.failure is not None and not state.failure.passing  # guard: a transient failure does not count
 
 
 def _is_undecided(state: AttemptState, living_runs: Collection[str]) -> bool:
     if state.failure is None:
-        # guard: an attempt of a run that lives is no death
+        # guard: an attempt of a living run is not a death
         return state.attempt.alone and state.attempt.run_id not in living_runs
     return state.failure.undecided
 

@@ -217,10 +217,10 @@ class _Pass:
         with self._walk as walk:
             with self._outputs as outputs:
                 walked.update((file.index, file) for file in walk.files(files, self._read))
-                # guard: rows without the column of a key that they have are not staged
+                # guard: rows are staged only with a column for each of their keys
                 if not (self._needs_rescan or self._kernel.lacks_columns):
                     outputs.commit()
-            if self._needs_rescan:  # guard: a pass with rows of a file that is not taken in counts for nothing
+            if self._needs_rescan:  # guard: a pass with rows of a refused file is discarded
                 # All unreadable files are known by now, so one more pass is enough.
                 return {index: file for index, file in walked.items() if file.found is None}
             return self._result(walked, walk.stage_rejects(f"{self._task.staging}rejects/{self._name}.parquet"))
@@ -251,7 +251,7 @@ class _Pass:
                 split = self._walk.splitter(file)
                 counts = split(decoded, Receiver(self._task.rules.limits, self._judge, on_reject, BLOCK_BYTES))
         except (FileError, ObjectChanged, ObjectNotFound):
-            # guard: rows of a file that turns out broken are withdrawn, or the pass is done again
+            # guard: rows of a broken file are withdrawn, or the pass is repeated
             self._needs_rescan |= not kernel.withdraw_file()
             raise
         new_keys, has_further_keys = kernel.end_file()
@@ -294,7 +294,7 @@ def _refused(block: bytes, places: Iterable[RefusedPlace]) -> Iterator[Refused]:
 
 def _reason(raw: bytes, start: int, block: bytes) -> str:
     reason = next((reason for _, reason in refusals([raw])), BLANK_LINE)
-    if reason == BLANK_LINE:  # guard: a line that inspection takes cannot be refused by the kernel alone
+    if reason == BLANK_LINE:  # guard: the kernel alone cannot refuse a line that inspection accepts
         raise StagingError(
             f"the native kernel refused a record: {len(raw)} bytes from byte {start} of {len(block)}; expected it "
             "to accept the record"

@@ -204,7 +204,7 @@ class PartitionSplitter:
                 written -= each.rows
                 none = each.code == len(self.kept)
                 yield StagedOutput(each.uri, schema, self._values(each.code), holds_others=none)
-        if written:  # guard: no row is lost while rows are divided
+        if written:  # guard: no row is lost in the split into partitions
             raise StagingError(f"{outputs[0].uri}: {written} of its rows were not written to partitions; expected all")
 
     def _values(self, code: int) -> PartitionValues:

@@ -263,7 +263,7 @@ def _duplicated(state: State, refused: Accepted) -> Manifest | None:
     holder = state.ledger.accepted(refused.manifest_id.rpartition(_ENDING)[0])
     if holder is None or holder.manifest is None or not _is_duplicate(refused, holder):
         return None
-    if not _is_planned(state, holder.manifest):  # guard: a duplicate of a manifest of a producer is not settled with it
+    if not _is_planned(state, holder.manifest):  # guard: a duplicate of a producer's manifest is not settled with it
         return None
     # guard: a duplicate is settled once the planned manifest is committed, not before
     is_committed = isinstance(state.ledger.outcome(holder.key), Commit)

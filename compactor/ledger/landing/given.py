@@ -37,7 +37,7 @@ def check_given(state: State, manifest: Manifest, uri: str) -> None:
     for file in manifest.files:
         owner = redriven_owner(file.uri, state.layout.redriven_folder)
         if is_log(file.uri):
-            # guard: a manifest has no gap that no link gives to it
+            # guard: a manifest has only gaps that a link gives to it
             is_given = given.has_gap(LogGap.parse(file.uri), file.etag or "")
         elif owner == root:
             is_given = given.has_object(canonical(file.uri), file.etag if is_root else None)

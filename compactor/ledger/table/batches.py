@@ -62,7 +62,7 @@ class RefusedBatches:
         first = RefusedBatch.read(self.state.store.read(uri), uri, "a refused batch")
         # guard: a process that was overtaken holds back what it held back
         if first.held_by not in {"", self.state.ledger.run_id}:
-            self.release(held)  # guard: what was released is not held back again by a process that was late
+            self.release(held)  # guard: a late process does not hold back a released manifest again
 
     def _hold(self, alone: BatchedManifest, batch: int, reason: str) -> HeldManifest | None:
         """Hold a manifest back, unless it is already; return that record, or None if it was released just now."""

@@ -51,7 +51,7 @@ class InPlaceFiles:
             return self._without_outcome(key)
         except RecordUnreadable:
             return Fate.UNREADABLE
-        # guard: a file in place that a commit names is no orphan
+        # guard: a file in place that a commit lists is not an orphan
         return Fate.NAMED if canonical(uri) in named else Fate.ORPHANED
 
     def orphans_of(self, outcome: Commit | DeadLetter) -> Iterator[ObjectInfo]:

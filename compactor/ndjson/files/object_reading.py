@@ -240,11 +240,11 @@ def _stat(store: InputStore, uri: str) -> ObjectInfo:
 
 def _check_version(file: ManifestFile, found: ObjectInfo) -> None:
     if file.etag is not None:
-        # guard: a file whose ETag is another one is not read in its place
+        # guard: a file with a different ETag is not read
         if found.etag not in {file.etag, *(file.other_etags or ())}:
             now, listed = (described_version(file.uri, etag) for etag in (found.etag, file.etag))
             raise FileError(FileStatus.CHANGED, f"found {now}, expected {listed}")
-    # guard: a file whose size is another one is not read in its place
+    # guard: a file with a different size is not read
     elif file.size_bytes is not None and found.size_bytes != file.size_bytes:
         raise FileError(FileStatus.CHANGED, f"found {found.size_bytes} bytes, expected {file.size_bytes}")
 
@@ -262,7 +262,7 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
 
     def read(start: int) -> bytes:
         length = min(step, end - start)
-        # guard: the ranges of a file are all of one version
+        # guard: all ranges of a file are of one version
         data = store.read_range(opened.uri, start, length, etag=opened.etag_now or opened.etag)
         if len(data) != length:
             raise ObjectChanged(f"{opened.uri}: {len(data)} bytes from byte {start}, expected {length}")

@@ -39,7 +39,7 @@ def is_left(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False  # guard: what a living process holds is no leftover
+        return False  # guard: a file held by a living process is not a leftover
     except OSError:  # ctime, because a hard-linked copy keeps the mtime of its source
         return time.time() - os.fstat(handle).st_ctime > LEFTOVER_AGE_SECONDS
     return True
@@ -64,7 +64,7 @@ def _held_folder() -> tuple[Path, int]:
         except FileNotFoundError:
             continue
         # An erasure may have taken it for a leftover before it was held.
-        if hold(handle) and os.fstat(handle).st_nlink:  # guard: no scratch folder is used that was deleted
+        if hold(handle) and os.fstat(handle).st_nlink:  # guard: a deleted scratch folder is not used
             return folder, handle
         os.close(handle)
 

@@ -189,7 +189,7 @@ class Closer:
             closed_at=self.state.clock.now(),
             begins_at=begins_at,
             until=until,
-            # guard: what an earlier summary has of a rebuilt manifest is taken back
+            # guard: an earlier summary's share of a rebuilt manifest is subtracted
             sums=verified - superseded_counts(self.state, found.superseded),
             letters=letters,
             quarantined=files,

@@ -75,7 +75,7 @@ class Draft:
 
     def following(self, state: State, totals: ClosedTotals, doubled: Sequence[DoubledVersion]) -> ClosedDate:
         """The summary that follows these totals. It lists as open only what nothing has settled yet."""
-        # guard: what an earlier summary settles is not named as open
+        # guard: items settled by an earlier summary are not listed as open
         letters, files = _still_open(state, self.summary.letters, self.summary.quarantined)
         known_letters, known_files = _still_open(state, totals.letters, totals.quarantined, self.keys)
         update = {

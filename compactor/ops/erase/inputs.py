@@ -161,7 +161,7 @@ class InputEraser:
 
     def _deleted(self, held: HeldInput, etag: str) -> HeldInput:
         try:
-            # guard: a file that was replaced since it was searched is not deleted
+            # guard: a file replaced since the search is not deleted
             if not self.state.store.delete_version(held.uri, etag):  # others were searched meanwhile
                 return replace(held, deleted=False, why=_REPLACED)
         except AccessError as exc:

@@ -169,7 +169,7 @@ def input_fault(state: State, commit: Commit) -> str:
                 return f"{file.uri}: it {expired.words}"
         if info is None:
             return f"{file.uri}: missing; {expected}"
-        # guard: another version of the input is refused
+        # guard: a different version of the input is refused
         if info.etag == file.etag or file.may_have_grown(info.size_bytes):
             return ""
         return f"{file.uri}: now has version {info.etag!r}; {expected}"

@@ -142,7 +142,7 @@ class Rebuilder:
         # guard: the marker of a rebuild that may still decide is not forgotten
         undecided = [uri for uri, generation, at in markers if generation > commit.generation and at <= is_over]
         # Read the outcome after the markers: one of them may have decided since the scan.
-        # guard: what was decided since a scan keeps its marker
+        # guard: a decision made since the scan keeps its marker
         if undecided and ledger.outcome(commit.key).generation == commit.generation:
             self.state.store.delete(undecided)
 
@@ -213,7 +213,7 @@ class Rebuilder:
         staged = stage(_of_compacted(damaged, commit), first)
         if not damaged.erasure:
             for old, new in zip(compacted(commit), staged.files, strict=True):
-                # guard: other rows than there were are refused
+                # guard: rows that differ from the first commit are refused
                 _check_same(old, new, damaged)
         damaged.check()
         # Before names are compared: a late driver of the earlier commit could still change published files.
@@ -221,7 +221,7 @@ class Rebuilder:
         self.publisher.delete_staging(commit.manifest_id, upto=commit.generation)
         expired = _expired_names(self.state, commit)
         found = partial(found_at, self.state.store)
-        reuses_names = self.publisher.table is None  # guard: a rebuild gives no rows a name that a table lists
+        reuses_names = self.publisher.table is None  # guard: a rebuild reuses no file name that a table lists
         made = successor(self.state.layout, commit, staged, damaged.why, found, expired, reuses_names=reuses_names)
         replaced = [file.uri for file in made.files if file.uri in damaged.replaced]
         return made.model_copy(update={"replaced": replaced})

@@ -106,7 +106,7 @@ class Replacer:
             raise InputError(f"manifest {key.id} is not done yet, or its records are incomplete")
         if (expired := Visible(self.state).deletion("rows", key, commit.generation)) is not None:
             raise InputError(f"the rows of manifest {key.id} {expired.words}")
-        if commit.erased is not None:  # guard: no new version of one file makes erased lines of the others again
+        if commit.erased is not None:  # guard: a new version of one file does not restore erased lines of others
             raise InputError("lines of its manifest were erased on request; its other files may still contain them")
         uris = {each.file.uri: each.file for each in those}
         if any(source.source_uri in uris for each in account.effective_redrives for source in each.inputs):

@@ -99,7 +99,7 @@ def successor(
     def place_rejects(part: int, _: StagedFile) -> str:
         return layout.rejects_file(staged.key, part)
 
-    # guard: a rebuild uses no name of a partition again
+    # guard: a rebuild reuses no name of a partition
     reuses_names = reuses_names and not (fields or previous.partition_by)
     reused = [file for file in previous.outputs if reuses_names and not file.is_in_place]
     outputs = _final_files(reused, staged.outputs, place_output, fresh, found_at)

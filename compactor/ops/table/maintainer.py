@@ -199,7 +199,7 @@ def erase_metadata(maintainer: Maintainer) -> list[str]:
     """
     state, catalog, names = maintainer.state, maintainer.catalog, list[str]()
     if (before := catalog.folder()) is not None:
-        # guard: an erasure that died finds what to remove of the table's metadata
+        # guard: an interrupted erasure finds the table metadata to remove
         names = sorted({*_doomed(state), *before.named})
         state.store.put(state.layout.doomed_metadata, DoomedMetadata(names=names).to_json())
     report = maintainer.maintain()
@@ -209,7 +209,7 @@ def erase_metadata(maintainer: Maintainer) -> list[str]:
     if after is None:
         where = "the metadata files of the table cannot be listed: its catalog must remove earlier ones itself"
         return [where] if report.exists else []
-    going = {*names} - after.named  # guard: metadata that the table needs is not removed by an erasure
+    going = {*names} - after.named  # guard: an erasure keeps metadata that the table needs
     catalog.remove(each.name for each in after.files if each.name in going and each.name.endswith(_BY_COMMITS))
     kept = _kept(catalog)
     if not kept and _doomed(state) <= {*names}:  # another erasure may have added some

@@ -72,7 +72,7 @@ def remove_leftovers(committer: Committer) -> tuple[int, int]:
     named = catalog.files_below(state.layout.merged_folder)
     unneeded = [info for info in may_go if info.uri not in named]
     merged = merged_files(state, (info.uri for info in unneeded), skips_damaged=True)
-    stay = _only_copies(state, merged.values(), live)  # guard: a merged file that alone has rows of a manifest stays
+    stay = _only_copies(state, merged.values(), live)  # guard: a merged file with the only copy of rows stays
     stay |= {info.uri for info in unneeded if info.uri not in merged and _is_damaged(state, info.uri)}
     gone = [info for info in unneeded if info.uri not in stay]
     state.store.delete(info.uri for info in gone)
@@ -142,8 +142,8 @@ def remove_originals(committer: Committer) -> tuple[int, int]:
     for start in range(0, len(due), RELEASED_AT_ONCE):
         some = due[start : start + RELEASED_AT_ONCE]
         for each in some:
-            release(state, each)  # guard: it is on record where rows are before the files that were merged go
-        # guard: files that were merged go only behind a batch that says so
+            release(state, each)  # guard: the new place of rows is recorded before merged originals are deleted
+        # guard: merged originals are deleted only after a batch that allows it
         for each in committer.release(some):
             files, size_bytes = _sum(state, [each])
             state.store.delete(part.uri for part in each.parts)

@@ -112,7 +112,7 @@ class DeepVerifier:
             except StagingError as exc:
                 yield Discrepancy(commit.manifest_id, "contents", "readable Parquet files", str(exc))
                 return
-        # guard: a row in the folder of another partition is a discrepancy
+        # guard: a row in the wrong partition's folder is a discrepancy
         yield from misplaced(rows, self.registry, commit)
         total, is_whole = Sum(), True
         # Several files may have redriven lines of one file.

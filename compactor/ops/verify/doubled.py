@@ -61,7 +61,7 @@ def version_digest(file: FileReport) -> bytes:
     # guard: two ranges that begin at the same byte are the same lines
     if (part := file.range) is not None:
         return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
-    # guard: the rows of a local file that was touched are found to be doubled
+    # guard: duplicated rows of a touched local file are found
     return _digest(f"{canonical(file.uri)}#{file.digest or file.etag}")
 
 

@@ -131,7 +131,7 @@ class CommitFiles:
         is_gone = bool(faults) and self.state.store.stat(file.final) is None
         expired = self.visible.deletion(part, commit.key, commit.generation) if is_gone else None
         given_up = self.visible.given_up(commit, file.final) if is_gone and expired is None else None
-        if (gone := expired or given_up) is not None:  # guard: a file that is gone without a record is missing
+        if (gone := expired or given_up) is not None:  # guard: a file deleted without a record is missing
             yield ExpiredFiles(commit.date, part, gone.words, dismissed=given_up is not None)
             return
         yield from faults
@@ -163,7 +163,7 @@ class CommitFiles:
         facts = self._facts(file.final)
         if isinstance(facts, str):
             moved = self._moved(commit, file)
-            # guard: rows are verified in the merged file that alone has them
+            # guard: rows are verified in the merged file that has the only copy
             fault = facts if moved is None else self._merged_fault(moved.file, columns)
             if fault:
                 yield Discrepancy(commit.manifest_id, file.final, expected, fault, is_lost=True)

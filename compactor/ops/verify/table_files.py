@@ -47,7 +47,7 @@ def differing(table: ListedTable, commit: Commit, file: StagedFile, live: TableF
     if found != expected:
         yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: {found}")
     # A file in the partition of its date alone may hold any other values.
-    # guard: a file in another partition of the table is a discrepancy
+    # guard: a file in the wrong partition of the table is a discrepancy
     if live.values and (file.holds_others or live.values != tuple(file.partition)):
         expected = "the partition that its commit names"
         yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: another one")

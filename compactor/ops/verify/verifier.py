@@ -197,7 +197,7 @@ class Verifier:
                 commit = account.commit
                 # reported as a separate discrepancy
                 if on_found is None and commit is not None and commit.key == account.key:
-                    add_versions(versions, commit)  # guard: a file whose rows are there twice is found
+                    add_versions(versions, commit)  # guard: a file with duplicated rows is found
                 if table is not None:
                     table.note(account)
                 if on_found is not None and account.outcome is not None and account.is_done:

@@ -155,7 +155,7 @@ class Matching:
         for uri in sorted(own):
             self._by_version_elsewhere(uri)
         self._by_beginnings(own)
-        # guard: a log whose earlier lines went on under another name is no replaced file
+        # guard: a rotated log is not a replaced file
         elsewhere = self._used | _continued(self._namings, under_other_names=True)
         for uri, rows in self._left.items():
             # A version that moved to a new name was not replaced: log rotation does this.
@@ -171,7 +171,7 @@ class Matching:
         """Classify by the manifests under a file's current or earlier name."""
         found, named = self._found, self._by_uri.get(uri) or self._under_earlier_name(uri, file)
         rows = [each for each in named if each.may_have(each.etag)]
-        # guard: the rewritten bytes of a file of the same length and time are noticed
+        # guard: rewritten bytes of the same length and time are noticed
         if uri in self._suspects and self._is_other(file, rows):
             self._others.add(uri)
             self._left[uri] = rows
@@ -234,7 +234,7 @@ class Matching:
             if (version := next(own, None)) is not None:
                 self._add_begun(uri, version, left[uri])
         for uri in uris:
-            # guard: a file that begins with a version that is gone is no new one
+            # guard: a file that begins with a version of a deleted file is not new
             if not self._found.has_begun(uri) and (version := self._of_another_name(uri)) is not None:
                 self._add_begun(uri, version, left[uri])
 
@@ -279,7 +279,7 @@ class Matching:
         """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
         if (content := self._content(uri)) is not None:
-            # guard: a log that was compressed after its rotation is no new file
+            # guard: a log compressed after its rotation is not a new file
             yield from (each for each in self._beginnings.get(content, ()) if each.is_text and self._was(uri, each))
             return
         for version in self._of_length.get(self._size(uri), ()):

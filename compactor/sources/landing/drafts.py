@@ -134,7 +134,7 @@ class Landing:
         for gap in gaps:
             log_event("landing.gap", log=self.name.uri, gap=gap.uri)
         store.delete([link.uri for link in lost if link.uri])  # these can never get a link
-        # guard: a draft stays until a job has begun with its manifest
+        # guard: a draft stays until a job has started its manifest
         over = [self._draft(planned.manifest_id)] if is_over else []
         store.delete([self._mark(planned.manifest_id), *over])
         return Settled(manifest, got, lost, gaps, has_begun=is_over and manifest is not None)
@@ -161,7 +161,7 @@ class Landing:
             elif isinstance(draft, LandingDraft):
                 left.append(draft)
             elif draft == "over":
-                over.append(uri)  # guard: a draft goes once a job has begun with its manifest
+                over.append(uri)  # guard: a draft is deleted once a job has started its manifest
         state.store.delete(over)
         for draft in left:  # guard: drafts that planners left are settled
             try:

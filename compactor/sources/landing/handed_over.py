@@ -57,7 +57,7 @@ def hand_over(state: State, holder: Accepted, planned: Manifest) -> tuple[Manife
         if redrive is None and bound is None:
             keys = {"manifest_id": new_id, "files": tuple(left)}
             redrive = _recorded(log, holder, number, planned.model_copy(update=keys))
-        # guard: a redrive whose id is taken has nothing of a plan
+        # guard: a redrive whose id is in use gets nothing from a plan
         if redrive is None or not _may_take_effect(redrive, bound):
             continue
         still_left = files_not_in(left, redrive.manifest)

@@ -142,7 +142,7 @@ class PartitionReader:
             self.empty_since = arrived_at = asked_at
             self._latest = max(self._latest, asked_at)
             self._empty_answers += 1
-        # guard: the end of a closed shard is asked for
+        # guard: the end of a closed shard is queried
         if self.partition.is_closed and self._empty_answers < MOST_EMPTY_ANSWERS:
             is_at_tip = False  # its end is still to come, possibly in a separate response
         return batch.is_end or is_at_tip or (arrived_at is not None and self._latest > self.of.until)
@@ -180,7 +180,7 @@ class PartitionReader:
 
     def _is_whole(self, records: Sequence[LogRecord], asked_at: datetime) -> bool:
         """Whether nothing can be missing before the first records of a read."""
-        # guard: the last landed record has to come first
+        # guard: the last landed record must come first
         if self._anchor and records and records[0].position == self._anchor:
             return True
         # guard: what was seen more than a day ago proves nothing
@@ -225,7 +225,7 @@ class Partitions:
             StoreUnavailable: They are not, or its retention was lowered, so that records may be lost.
         """
         name, found, expected = self.of.name, self.of.log.describe(self.of.name), self.live
-        if found is None or found.log_id != expected.log_id:  # guard: the id of a log is compared once it was read
+        if found is None or found.log_id != expected.log_id:  # guard: the id of a log is compared after reading it
             raise StoreUnavailable(
                 f"{name}: deleted or recreated while being landed; expected the id {expected.log_id}"
             )

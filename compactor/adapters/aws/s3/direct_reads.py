@@ -251,5 +251,5 @@ def _is_sound(answer: Answer, first: int, last: int) -> bool:
     """Whether a response has all bytes of the object from `first` to `last`, and no others."""
     content = answer.content or b""
     is_all = is_range(answer.headers.get("content-range", ""), first, last, len(content))
-    # guard: a direct read takes no other bytes for those of the object
+    # guard: a direct read accepts only the object's own bytes
     return is_all and matches_checksums(answer.headers, content)

@@ -50,7 +50,7 @@ class S3Writer:
         self._client = client
         self._uri = uri
         self._object = {"Bucket": bucket, "Key": key}
-        # guard: a new object on S3 never replaces another one
+        # guard: a new object on S3 never replaces an existing one
         self._only_new: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
         self._marked: dict[str, Any] = {"Metadata": {_WRITER: uuid4().hex}} if only_new else {}
         self._filling = BytesIO()
@@ -117,7 +117,7 @@ class S3Writer:
         parts = {"Parts": [part.result() for part in self._parts]}
         with self._only_if_new():
             done = self._client.complete_multipart_upload(**self._upload, **self._only_new, MultipartUpload=parts)
-            # guard: an upload counts once its object is made
+            # guard: an upload counts only once its object exists
             if "ETag" not in done:  # S3 answers 200 before it assembles the parts [API reference]
                 raise StoreUnavailable(f"{self._uri}: the response ended before the object was created")
         self._threads.shutdown()
@@ -131,7 +131,7 @@ class S3Writer:
         except CompactorError as exc:
             if not self._only_new or answered_code(exc) not in _MET:
                 raise
-            if not self._is_there():  # guard: a writer whose last answer was lost knows its object
+            if not self._is_there():  # guard: a writer recognises its object after a lost response
                 raise
 
     def _is_there(self) -> bool:
@@ -140,7 +140,7 @@ class S3Writer:
                 found = self._client.head_object(**self._object)
         except ObjectNotFound:
             return False
-        # guard: a writer knows its own object from that of another
+        # guard: a writer tells its own object from another writer's
         return bool(found["Metadata"].get(_WRITER) == self._marked["Metadata"][_WRITER])
 
     def _abandon(self) -> None:

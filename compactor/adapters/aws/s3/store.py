@@ -150,14 +150,14 @@ class S3Store:
         with translated(f"{source} to {target}"):
             if found.size_bytes < _COPY.multipart_threshold:  # for one request, `client.copy` would start two threads
                 answer = self.client.copy_object(CopySource=copied, Bucket=bucket, Key=key)
-                is_done = "ETag" in answer.get("CopyObjectResult", ())  # guard: a copy counts once it is made
+                is_done = "ETag" in answer.get("CopyObjectResult", ())  # guard: a copy counts only once it exists
             else:
                 try:
                     self.client.copy(copied, bucket, key, Config=_COPY)
                 except S3CopyFailedError as exc:
                     raise StoreUnavailable(f"{source} changed while being copied") from exc
                 made = self.stat(target)
-                # guard: a copy in parts counts once it is there
+                # guard: a multipart copy counts only once it exists
                 is_done = made is not None and made.size_bytes == found.size_bytes
         if not is_done:  # S3 answers 200 before it copies [API reference of CopyObject]
             raise StoreUnavailable(f"{source} to {target}: the response ended before the copy was made")
@@ -277,7 +277,7 @@ def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None
     if asked:
         first, last = (int(each) for each in asked.removeprefix("bytes=").split("-"))
         is_asked = is_range(content_range, first, last, answer.get("ContentLength", -1))
-    if not is_asked:  # guard: the bytes of another range are none of those that were asked for
+    if not is_asked:  # guard: bytes of a different range are refused
         raise StoreUnavailable(f"{uri}: requested {asked or 'all bytes'}, got {content_range or 'all bytes'}")
 
 

@@ -228,7 +228,7 @@ class LocalSeenFiles:
         return value
 
     def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
-        # guard: a line that goes on is not taken in two
+        # guard: a line that continues is not split
         if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\n":
             return None
         end, at = file.size_bytes, -1
