@@ -1,8 +1,9 @@
 """Builds what rebuilds manifests: with all their rows, with new file versions, or without some lines."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from tempfile import gettempdir
 from threading import Lock
 
 from compactor.adapters.local.durable import remove_temporaries
@@ -10,7 +11,8 @@ from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_threads
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.documents.changes import Commit, Inputs
-from compactor.core.layout import canonical, is_s3
+from compactor.core.layout import canonical, folder, is_s3
+from compactor.core.logs.names import is_log
 from compactor.engines.engine import Engine, EngineRules
 from compactor.ledger.sizing_history import SizingHistory, summarised
 from compactor.ledger.visible import Visible
@@ -135,13 +137,8 @@ def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: st
         remove_leftovers(table_sink.committer(app))
         return kept
 
-    def leftovers() -> Iterator[str]:
-        layout = app.layout
-        for place in {layout.output, layout.state, layout.manifests_folder}:
-            if not is_s3(place):
-                yield from remove_temporaries(canonical(place))
-        yield from remove_scratch_folders()
-
+    layout = app.layout
+    own = dict.fromkeys(folder(canonical(each)) for each in (layout.output, layout.state, layout.manifests_folder))
     limits = Limits.of(settings)
     return Eraser(
         state=app.state,
@@ -151,5 +148,10 @@ def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: st
         key=key,
         by=by,
         after=after,
-        leftovers=leftovers,
+        prefixes=[folder(place) for place in settings.input.allowed_prefixes if not is_log(place)],
+        table=settings.table.name if settings.has_table else "",
+        leftovers={
+            **{place: partial(remove_temporaries, place) for place in own if not is_s3(place)},
+            folder(gettempdir()): remove_scratch_folders,
+        },
     )

@@ -287,6 +287,14 @@ class ErasedManifest(ManifestRecord):
     rejected_lines: int
 
 
+class SearchedPlace(Document):
+    """A place that an erasure searched."""
+
+    what: Literal["rows", "rejects", "names", "input", "staging", "table", "temporary"]  # what it may contain
+    place: str  # a folder, or the table
+    objects: int  # objects there that may have contained a value
+
+
 class Erasure(LaterChange):
     """Lines were erased on request. Stores none of the values and no input file name, which may contain a value.
 
@@ -297,6 +305,7 @@ class Erasure(LaterChange):
         inputs: How input files are handled.
         begun_at: When the command started.
         manifests: In an intention, what to erase; in the change, what was erased.
+        places: Every place that was searched; empty in an intention.
         deleted_inputs: How many input files were deleted.
         left: How many manifests and files still contain a value, or may contain one.
         died: The command apparently died, and a later one recorded what it had erased. Input files and `left` are
@@ -310,6 +319,7 @@ class Erasure(LaterChange):
     inputs: Inputs
     begun_at: AwareDatetime
     manifests: list[ErasedManifest]
+    places: tuple[SearchedPlace, ...] = ()
     deleted_inputs: int = 0
     left: int = 0
     died: bool = False

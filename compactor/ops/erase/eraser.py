@@ -5,16 +5,11 @@ deleted last: until then, a repeated call finds everything again.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from compactor.core.documents.changes import (
-    Commit,
-    ErasedManifest,
-    Erasure,
-    place_of,
-)
+from compactor.core.documents.changes import Commit, ErasedManifest, Erasure, SearchedPlace, place_of
 from compactor.core.errors import CompactorError, ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, folder
 from compactor.core.map_ordered import map_ordered
@@ -29,12 +24,12 @@ from compactor.ops.rebuild.rebuilder import Rebuilder
 from compactor.ops.verify.report import Discrepancy
 
 
-def end(state: State, begun: Erasure, *, deleted_inputs: int, left: int) -> None:
+def end(state: State, begun: Erasure, report: "EraseReport") -> None:
     """Record the results of an erasure, even if a different call considered this one dead and recorded a result.
 
     If they are not yet known, a later call records them.
     """
-    change = _ended(state, begun, deleted_inputs=deleted_inputs, left=left)
+    change = _ended(state, begun, report)
     if change is not None:
         if state.ledger.decide(change) != change:
             state.store.put(place_of(state.layout, change), change.to_json())
@@ -47,15 +42,13 @@ def end_dead(state: State) -> None:
     An erasure that may still change something, or is unclear, is left to a later call.
     """
     for begun in unfinished(state, Erasure, skips_damaged=True):
-        if (change := _ended(state, begun, died=True)) is not None:
+        if (change := _ended(state, begun)) is not None:
             state.ledger.decide(change)
             end_change(state, begun)
 
 
-def _ended(
-    state: State, begun: Erasure, *, deleted_inputs: int = 0, left: int = 0, died: bool = False
-) -> Erasure | None:
-    """An erasure with the manifests that it really erased; None if unclear.
+def _ended(state: State, begun: Erasure, report: "EraseReport | None" = None) -> Erasure | None:
+    """An erasure with the manifests that it really erased; None if unclear. Without a report, its call died.
 
     A manifest counts even if its rebuild failed later, or is not published yet.
     """
@@ -65,11 +58,12 @@ def _ended(
         return None
     ended = {
         "manifests": [each for each, is_gone in zip(found, went, strict=True) if is_gone],
-        "deleted_inputs": deleted_inputs,
-        "left": left,
-        "died": died,
+        "died": report is None,
         "decided_at": state.clock.now(),
     }
+    if report is not None:
+        deleted = sum(each.deleted for each in report.inputs)
+        ended |= {"places": report.places, "deleted_inputs": deleted, "left": report.left}
     return begun.model_copy(update=ended)
 
 
@@ -99,6 +93,7 @@ class EraseReport:
     refused: tuple[NotChanged, ...] = ()  # manifests and files that may still contain a value
     failed: tuple[NotChanged, ...] = ()  # failures; a later call may succeed
     discrepancies: tuple[Discrepancy, ...] = ()  # discrepancies afterwards
+    places: tuple[SearchedPlace, ...] = ()  # every place that was searched
     dry_run: bool = False  # whether nothing was written
 
     @property
@@ -116,7 +111,9 @@ class Eraser:
         key: The requested key.
         by: Who asks.
         after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns the remainder.
-        leftovers: Deletes temporary files of killed processes; yields those that stay, as their process lives.
+        prefixes: Where input may be.
+        table: The table's name; empty if there is none.
+        leftovers: By place, what deletes temporary files of killed processes, and yields those of living ones.
     """
 
     state: State
@@ -125,8 +122,10 @@ class Eraser:
     rebuilder_for: Callable[[str], Rebuilder]
     key: str
     by: str
-    after: Callable[[], Iterable[str]] = tuple
-    leftovers: Callable[[], Iterable[str]] = tuple
+    prefixes: Sequence[str]
+    table: str
+    after: Callable[[], Iterable[str]]
+    leftovers: Mapping[str, Callable[[], Iterable[str]]]
 
     def erase(self, scan: EraseScan, *, dry_run: bool = False) -> EraseReport:
         """Erase; in a dry run, only report what would be erased.
@@ -135,16 +134,10 @@ class Eraser:
             OperatorError: An operator must act. The next call continues.
         """
         if dry_run:
-            return EraseReport(
-                searched=scan.searched,
-                erased=tuple(each.erased for each in scan.held),
-                inputs=tuple(self.inputs.erase(scan.candidates, dry_run=True)),
-                refused=(*scan.refused, *map(_not_done, scan.undone)),
-                dry_run=True,
-            )
+            return self._would_erase(scan)
         erasure_id = f"e-{self.state.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         rebuilder = self.rebuilder_for(erasure_id)
-        refused, before = list[NotChanged](), set(self.leftovers())
+        refused, before = list[NotChanged](), self._left()
         # Decisions of earlier calls and rebuilds are published first, and their manifests are searched, too.
         finished = rebuilder.rebuild(RebuildScan(damaged=scan.undone))
         if scan.undone:
@@ -154,14 +147,15 @@ class Eraser:
         begun = self._begun(erasure_id, scan.held)
         damaged = tuple(Damaged(each.accepted, each.commit, WHY, erasure=erasure_id) for each in scan.held)
         made = rebuilder.rebuild(RebuildScan(damaged=damaged))
-        self._unstage(rebuilder)
+        staged = self._unstage(rebuilder)
         failed = [*finished.failed, *made.failed]
         try:
             refused += [NotChanged("", why) for why in self.after()]
         except CompactorError as exc:  # the erasure is on record anyway
             failed.append(NotChanged("", str(exc)))
         # An erasure leaves no temporary file of an attempt that died before it
-        refused += [NotChanged("", f"{each}: {_IN_USE}") for each in sorted(before & set(self.leftovers()))]
+        in_use = before & self._left()
+        refused += [NotChanged("", f"{path}: {_IN_USE}") for path, _ in sorted(in_use)]
         gone = {each.manifest_id for each in made.rebuilt}
         # Only their input can restore the rows of these manifests.
         needed = {each.commit.manifest_id for each in scan.held} - gone
@@ -179,10 +173,33 @@ class Eraser:
             (*scan.refused, *finished.refused, *made.refused, *refused),
             tuple(failed),
             (*finished.discrepancies, *made.discrepancies),
+            (*scan.places(self.state.layout, self.prefixes), *self._own_places(staged, [place for _, place in in_use])),
         )
-        end(self.state, begun, deleted_inputs=sum(each.deleted for each in report.inputs), left=report.left)
+        end(self.state, begun, report)
         end_dead(self.state)
         return report
+
+    def _would_erase(self, scan: EraseScan) -> EraseReport:
+        return EraseReport(
+            searched=scan.searched,
+            erased=tuple(each.erased for each in scan.held),
+            inputs=tuple(self.inputs.erase(scan.candidates, dry_run=True)),
+            refused=(*scan.refused, *map(_not_done, scan.undone)),
+            places=tuple(scan.places(self.state.layout, self.prefixes)),
+            dry_run=True,
+        )
+
+    def _left(self) -> set[tuple[str, str]]:
+        """Temporary files in use, with their places. All others are deleted."""
+        return {(path, place) for place, remove in self.leftovers.items() for path in remove()}
+
+    def _own_places(self, staged: int, in_use: Sequence[str]) -> Iterator[SearchedPlace]:
+        """The places that hold no committed file."""
+        yield SearchedPlace(what="staging", place=self.state.layout.staging_folder, objects=staged)
+        if self.table:
+            yield SearchedPlace(what="table", place=self.table, objects=1)
+        for place in self.leftovers:
+            yield SearchedPlace(what="temporary", place=place, objects=in_use.count(place))
 
     def _begun(self, erasure_id: str, held: Sequence[Held]) -> Erasure:
         now = self.state.clock.now()
@@ -200,8 +217,8 @@ class Eraser:
         begin_change(self.state, begun)
         return begun
 
-    def _unstage(self, rebuilder: Rebuilder) -> None:
-        """Delete staging that dead attempts left behind for manifests that are done."""
+    def _unstage(self, rebuilder: Rebuilder) -> int:
+        """Delete staging that dead attempts left behind for manifests that are done; return the number of manifests."""
         layout, ledger = self.state.layout, self.state.ledger
         listed = self.state.store.list(layout.staging_folder)
         names = dict.fromkeys(info.uri.removeprefix(layout.staging_folder).partition("/")[0] for info in listed)
@@ -215,6 +232,7 @@ class Eraser:
                 rebuilder.publisher.delete_staging(name, upto=found.outcome.generation)
         if rebuilder.publisher.table is not None:  # guard: an erasure deletes orphans
             self._delete_orphans()
+        return len(names)
 
     def _delete_orphans(self) -> None:
         """Delete uncommitted files that attempts wrote in place."""

@@ -12,12 +12,7 @@ import pyarrow.parquet as pq
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, Erased, StagedFile
-from compactor.core.documents.records import (
-    Accepted,
-    Attempt,
-    FileReport,
-    FileStatus,
-)
+from compactor.core.documents.records import Accepted, Attempt, FileReport, FileStatus
 from compactor.core.errors import StagingError
 from compactor.core.partitions import folders, parse_fields
 from compactor.engines.parquet_files import open_parquet, parquet_facts

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 
-from compactor.core.documents.changes import Commit, ErasedManifest
+from compactor.core.documents.changes import Commit, ErasedManifest, SearchedPlace
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
-from compactor.core.layout import ManifestKey, is_delivery, redriven_owner
+from compactor.core.layout import Layout, ManifestKey, folder, is_delivery, is_within, redriven_owner
 from compactor.core.results import only
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, account_of, folded
@@ -58,7 +58,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """A committed manifest that was searched."""
+    """A manifest whose records were searched; or, if committed, how many of its files of rows and of rejects were."""
+
+    files: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,18 @@ class EraseScan:
     @property
     def searched(self) -> int:
         """Number of committed manifests that were searched."""
-        return len(only(_Searched, self.parts))
+        return sum(each.files is not None for each in only(_Searched, self.parts))
+
+    def places(self, layout: Layout, inputs: Iterable[str]) -> Iterator[SearchedPlace]:
+        """Every place that was searched, given those of input."""
+        found = [each.files for each in only(_Searched, self.parts)]
+        rows, rejects = (sum(files[at] for files in found if files) for at in (0, 1))
+        uris = {each.uri for each in self.candidates}
+        yield SearchedPlace(what="rows", place=folder(layout.output), objects=rows)
+        yield SearchedPlace(what="rejects", place=layout.rejects_folder, objects=rejects)
+        yield SearchedPlace(what="names", place=layout.ledger_folder, objects=found.count(None))
+        for place in (*inputs, layout.redriven_folder):
+            yield SearchedPlace(what="input", place=place, objects=sum(is_within(uri, place) for uri in uris))
 
     @property
     def held(self) -> tuple[Held, ...]:
@@ -145,6 +158,7 @@ class EraseScanner:
 
     def _search(self, account: Account, visible: Visible) -> Iterator[object]:
         accepted, commit = account.accepted, account.commit
+        yield _Searched()
         if (named := self._named(account)) > 0:
             yield NotChanged(account.id, f"{named:,} {_IN_NAMES}")
         if account.letter is not None:
@@ -176,7 +190,7 @@ class EraseScanner:
         rows = sum(self.search.count(commit, file) for file in commit.outputs) if has_rows else 0
         rejects = commit.rejects if has_rejects else ()
         lines = sum(1 for file in rejects for _ in rejects_found(store, file.final, wanted))
-        yield _Searched()
+        yield _Searched((len(commit.outputs) if has_rows else 0, len(rejects)))
         if rows or lines:
             yield Held(accepted, commit, rows, lines)
         may_be_any = bool(rows or lines or commit.erased or not has_rows)

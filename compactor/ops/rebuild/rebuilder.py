@@ -9,13 +9,7 @@ from itertools import chain
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, DeadLetter
-from compactor.core.documents.records import (
-    Accepted,
-    Attempt,
-    AttemptFailure,
-    FileReport,
-    FileStatus,
-)
+from compactor.core.documents.records import Accepted, Attempt, AttemptFailure, FileReport, FileStatus
 from compactor.core.errors import CompactorError, EngineLost, InputError, OperatorError
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo

@@ -20,14 +20,7 @@ from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
 from compactor.ops.report import figures
-from compactor.ops.report.figures import (
-    SHOWN_BYTES,
-    SHOWN_VERSIONS,
-    AddedColumn,
-    Sample,
-    Schema,
-    SchemaChange,
-)
+from compactor.ops.report.figures import SHOWN_BYTES, SHOWN_VERSIONS, AddedColumn, Sample, Schema, SchemaChange
 from compactor.ops.report.period import MAX_BUCKETS, Period, step_for
 from compactor.ops.report.tallies import (
     CLOCK_TOLERANCE_SECONDS,

@@ -8,13 +8,7 @@ import orjson
 
 from compactor.core.documents.changes import Commit, Part
 from compactor.core.documents.counts import file_counts
-from compactor.core.documents.records import (
-    NEEDS_OPERATOR,
-    Accepted,
-    FileReport,
-    FileStatus,
-    RedrivenInput,
-)
+from compactor.core.documents.records import NEEDS_OPERATOR, Accepted, FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import AccessError, ObjectNotFound, StagingError
 from compactor.core.inputs.dates import RULES
 from compactor.core.layout import MANIFEST_ID, base_name, canonical, id_from_name, is_within

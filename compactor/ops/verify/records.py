@@ -8,14 +8,7 @@ from typing import TypeVar
 
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.document import Document
-from compactor.core.documents.records import (
-    Accepted,
-    Attempt,
-    AttemptFailure,
-    AttemptsFolded,
-    Done,
-    Redrive,
-)
+from compactor.core.documents.records import Accepted, Attempt, AttemptFailure, AttemptsFolded, Done, Redrive
 from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.core.layout import ManifestKey, base_name, done_generation, done_name, redrive_number
 from compactor.core.map_ordered import map_ordered

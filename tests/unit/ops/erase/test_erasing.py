@@ -1,12 +1,14 @@
 """Promises of `data erase`: no object holds what was asked for, all else stays, and everything adds up."""
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from tempfile import gettempdir
 
 import pytest
 
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
-from compactor.core.documents.changes import Erasure, Why
+from compactor.core.documents.changes import Erasure, SearchedPlace, Why
 from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.wiring import operating
@@ -67,6 +69,35 @@ def test_a_dry_run_writes_nothing() -> None:
     report = erase(harness, dry_run=True)
     assert (len(report.erased), len(report.inputs), report.left, report.erasure) == (2, 8, 0, "")
     assert {info.uri: info.etag for info in harness.store.list("/w/")} == before
+
+
+@pytest.mark.parametrize("with_table", [False, True], ids=["files", "table"])
+def test_every_place_that_was_searched_is_on_record(*, with_table: bool) -> None:
+    """With how much was there; a dry run reports those that it searched, and writes nothing."""
+    harness = Harness(schema={"max_columns": 10}, table={} if with_table else None)
+    deliver(harness)
+    harness.run_once()
+    searched = {
+        ("rows", "/w/output/"): sum(len(harness.commit(name).outputs) for name in ("m1", "m2", "m3")),
+        ("rejects", "/w/state/rejects/"): 3,
+        ("names", "/w/state/ledger/"): 3,
+        ("input", "/w/raw/"): 8,  # that of the manifest without a value cannot contain one
+        ("input", "/w/state/redriven/"): 0,
+    }
+    assert places(erase(harness, dry_run=True).places) == searched
+    harness.store.put(f"{harness.layout.staging_folder}m3/left", b"")
+    report = erase(harness)
+    own = {("staging", "/w/state/staging/"): 1, **({("table", "lake.events"): 1} if with_table else {})}
+    temporary = dict.fromkeys(
+        (("temporary", place) for place in ("/w/output/", "/w/state/", "/w/manifests/", f"{gettempdir()}/")), 0
+    )
+    assert places(report.places) == searched | own | temporary
+    [done] = ended(harness)
+    assert done.places == report.places
+
+
+def places(found: Sequence[SearchedPlace]) -> dict[tuple[str, str], int]:
+    return {(each.what, each.place): each.objects for each in found}
 
 
 def test_it_is_on_record() -> None:
