@@ -19,8 +19,8 @@ class Counts:
     Attributes:
         manifests: Committed manifests.
         dead_letters: Manifests that are dead letters.
-        files_by_status: Files of committed manifests by result, without those of redriven lines. A file that was
-            quarantined and redriven counts again.
+        files_by_status: Files of committed manifests by result, without those of redriven lines; superseded versions
+            as changed. A file that was quarantined and redriven counts again.
         input_bytes: Stored bytes of the input files.
         decoded_bytes: Their decoded length.
         lines: Lines of all files that could be read to the end.

@@ -1,5 +1,6 @@
 """Manifests: the files that are compacted together, and why a manifest can become a dead letter."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from pydantic import Field, NonNegativeInt, field_serializer
@@ -96,10 +97,10 @@ class ManifestFile(Document):
         return self.range if self.range is not None and self.range.from_byte else None
 
     @property
-    def versions(self) -> "list[ManifestFile]":
+    def versions(self) -> Iterator["ManifestFile"]:
         """Each announced version as an entry of its own."""
-        others = self.other_etags or ()
-        return [self, *(self.model_copy(update={"etag": etag, "other_etags": None}) for etag in others)]
+        yield self
+        yield from (self.model_copy(update={"etag": each, "other_etags": None}) for each in self.other_etags or ())
 
     @property
     def origin_uri(self) -> str:

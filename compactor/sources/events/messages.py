@@ -5,7 +5,7 @@ event that S3 sends when a notification is set up [S3 user guide, "Event message
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -54,9 +54,9 @@ def parse_body(body: str | bytes) -> Announcement:
         records = document["Records"]
         if not isinstance(records, list):
             raise EventError(f"Records is {shown(records)}, expected a list")
-        return _announcement(_notified(record, f"Records[{index}]") for index, record in enumerate(records))
+        return _announcement([_notified(record, f"Records[{index}]") for index, record in enumerate(records)])
     if "detail-type" in document:
-        return _announcement(iter([_bridged(document)]))
+        return _announcement([_bridged(document)])
     raise EventError(
         f"neither Records nor detail-type in it, expected an S3 event; its keys are {shown(list(document))}"
     )
@@ -85,15 +85,9 @@ def _document(text: object, where: str) -> dict[str, Any]:
     return document
 
 
-def _announcement(found: Iterator[ManifestFile | None]) -> Announcement:
-    files: list[ManifestFile] = []
-    ignored: Counter[str] = Counter()
-    for file in found:
-        if file is None:
-            ignored["not_created"] += 1
-        else:
-            files.append(file)
-    return Announcement(tuple(files), ignored)
+def _announcement(found: Sequence[ManifestFile | None]) -> Announcement:
+    files = tuple(each for each in found if each is not None)
+    return Announcement(files, +Counter(not_created=len(found) - len(files)))
 
 
 def _notified(record: object, where: str) -> ManifestFile | None:

@@ -208,7 +208,7 @@ class Sealer:
         gathered, files = dict[str, Manifest](), 0
         for part in parts:
             gathered[part_key(part.manifest_id)] = part
-            files += sum(len(file.versions) for file in part.files)
+            files += sum(1 + len(file.other_etags or ()) for file in part.files)
             if files >= self.files_at_once or len(gathered) >= self.parts_at_once:
                 yield gathered
                 gathered, files = {}, 0

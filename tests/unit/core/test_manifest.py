@@ -388,6 +388,15 @@ def test_a_key_of_another_program(found: object) -> None:
     assert parse(with_key("listed_at", "2025-12-21T10:00:00Z")).listed_at == datetime(2025, 12, 21, 10, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("found", ["e2", 5, [], {}, ["e2", 5], ["a\nb"], [["e2"]], ["e" * 1025], None])
+def test_other_versions(found: Any) -> None:
+    """A file may list the ETags of other versions; anything else under that key is of another program."""
+    expected = () if found == [] else None
+    assert parse(with_file(other_etags=found)).files[0].other_etags == expected
+    [file] = parse(with_file(etag="e1", other_etags=["e2", "e3"])).files
+    assert [each.etag for each in file.versions] == ["e1", "e2", "e3"]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
