@@ -159,7 +159,7 @@ def _measured_fields(found: MeasuredCost, job: PricedJob, what_of: str) -> list[
     speed = rate(found.input_bytes, found.at_work_seconds)
     return [
         ("measured", [f"{count(found.commits, what_of)}, {span}: {what},", f"{speed} while at work"]),
-        ("their cost", f"if {job} made them: {at_work} at work; {elapsed} with pauses"),
+        ("their cost", f"with {job}: {at_work} at work; {elapsed} with pauses"),
     ]
 
 

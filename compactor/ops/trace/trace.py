@@ -35,7 +35,7 @@ class TraceState(StrEnum):
         member.meaning, member.meaning_of_others = meaning, meaning_of_others or meaning
         return member
 
-    UNKNOWN = "unknown", "unknown: no record that was searched names it"
+    UNKNOWN = "unknown", "unknown: in no record that was searched"
     CLAIMED = "claimed", "claimed for a manifest that is not written yet", "not written yet"
     PENDING = "pending", "announced; waits in a pending part for more files, or for its time limit"
     WAITING = "waiting", "waiting in a manifest without an attempt", "waiting for its first attempt"

@@ -151,7 +151,7 @@ def test_what_runs_cost(config: Path, tmp_path: Path) -> None:
     assert found["dollars_per_terabyte_elapsed"] == pytest.approx(0.924 / 10 / (4 * len(GOOD) / 1e12))
     shown = call("--glue-version", "5.1", config=config, verb="actual").stdout
     assert "2 latest commits, 2026-01-02 12:00:00 to 01-02 12:06:00 UTC: 4 files" in shown
-    assert "if 3 x G.1X, Glue 5.1 made them: $0.04" in shown
+    assert "with 3 x G.1X, Glue 5.1: $0.04" in shown
 
 
 def test_prices_by_region(config: Path) -> None:
