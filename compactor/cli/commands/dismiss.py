@@ -27,9 +27,7 @@ from compactor.wiring.app import App
 @click.argument("uris", metavar="[FILE|RANGE]...", nargs=-1)
 @click.option("--why", required=True, metavar="TEXT", help="Record why the input is no longer expected.")
 @destination_option
-@manifest_option(
-    multiple=True, about="Give up what is open of this manifest, also a dead letter and lost output; repeatable."
-)
+@manifest_option(multiple=True, about="Give up this manifest's open input, dead letter and lost output; repeatable.")
 @date_option
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be given up.")
 @click.option("--yes", is_flag=True, help="Do not prompt before giving up the selection of --manifest and --date.")

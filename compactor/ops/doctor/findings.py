@@ -170,5 +170,5 @@ def _failure(exc: Exception) -> Finding:
     if isinstance(exc, TryAgainError):
         return fault(text, "run doctor again; if this stays, check that service and the network path to it")
     if isinstance(exc, CompactorError):
-        return fault(text, "allow it, or name another one in the settings")
+        return fault(text, "allow it, or set a different one in the settings")
     return fault(f"unexpected {type(exc).__name__}: {text}", "check it by hand, and report this as a bug")

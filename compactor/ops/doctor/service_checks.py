@@ -58,7 +58,7 @@ def table(account: Account, name: str, wanted: Callable[[], Mapping[str, str]]) 
     differs = drift(table_columns(found), wanted())
     if differs.other_types:
         column, (has, expected) = next(iter(differs.other_types.items()))
-        shown = f"{name}: {count(len(differs.other_types), 'column')} of another type, such as {column}"
+        shown = f"{name}: {count(len(differs.other_types), 'column')} of a different type, such as {column}"
         return fault(f"{shown}: {has}, expected {expected}", "correct the types in the catalog")
     if differs.missing:
         names = ", ".join([*differs.missing][:_SHOWN])
@@ -80,7 +80,7 @@ def iceberg_table(listed: ListedTable, owner: str) -> Finding:
         return ok(f"{listed.name}: the catalog answers; the first commit makes the table")
     if head.owner != owner:
         return fault(
-            f"{listed.name} is of the state {head.owner}, expected {owner}", "name another table in table.name"
+            f"{listed.name} is of the state {head.owner}, expected {owner}", "set a different table in table.name"
         )
     return ok(f"{listed.name}: up to batch {head.fence:,}")
 

@@ -150,7 +150,7 @@ def _nothing_because(scope: Scope, outcome: Commit | DeadLetter) -> str:
     asked = f" for {scope.reason}" if scope.reason else ""
     if scope.kind == "manifests":
         if isinstance(outcome, DeadLetter):
-            return f"it was redriven before, or has another reason than {scope.reason or outcome.reason}"
+            return f"it was redriven before, or its reason is not {scope.reason or outcome.reason}"
         return "it is not a dead letter: it was committed"
     if isinstance(outcome, DeadLetter):
         return f"it is a dead letter ({outcome.reason}); expected `redrive manifests`"

@@ -141,7 +141,7 @@ class RejectsReader:
                     self.on_expired(why, file.rows)
                     continue
                 self.on_unreadable(
-                    f"{exc}; `compactor rebuild --manifest {quoted(found.commit.manifest_id)}` makes it again"
+                    f"{exc}; `compactor rebuild --manifest {quoted(found.commit.manifest_id)}` regenerates it"
                 )
 
     @cached_property

@@ -182,7 +182,7 @@ class TableKeeper:
         if taken > fence and (alive := sorted(self.living())):
             raise OperatorError(
                 f"table {self.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it -> "
-                "expected no job while the table is made again: `compactor stop`, then start the job again afterwards"
+                "expected no job while the table is recreated: run `compactor stop`, and start the job afterwards"
             )
 
     def _released(self) -> list[Published]:

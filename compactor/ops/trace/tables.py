@@ -43,7 +43,7 @@ class TracedTable:
         if self.state == "unlisted" and self.error:
             return f"{self.name}: in no batch of its time; whether the table has its files is not known: {self.error}"
         if self.state == "unlisted":
-            return f"{self.name}: in no batch that was found, as if done before the table was set"
+            return f"{self.name}: in no batch found; probably done before the table was configured"
         if self.state == "listed" and self.batch is None:
             return f"{self.name}: the table has its files, by a batch long after it was decided"
         if self.state == "held_back":

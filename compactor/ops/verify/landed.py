@@ -184,7 +184,7 @@ def _not_as_planned(state: State, place: str, draft: str) -> Iterator[Discrepanc
             expected = (
                 f"the manifest that was planned; `compactor plan {quoted(place)}` writes it as a redrive of this id"
             )
-            yield Discrepancy(manifest_id, accepted.source_uri, expected, "another one, which has the id for good")
+            yield Discrepancy(manifest_id, accepted.source_uri, expected, "a different one, bound to the id")
         return
     found = _found_in_place(state, accepted)
     if found and not is_begun(state, manifest_id):  # checked last: a job that started it may have removed it
@@ -199,7 +199,7 @@ def _unreadable(state: State, manifest_id: str, draft: str) -> Iterator[Discrepa
         return
     except RecordUnreadable as exc:
         found = str(exc).removeprefix(f"{draft}: ")
-        yield Discrepancy(manifest_id, draft, "a draft that can be read, for the next plan to go on with", found)
+        yield Discrepancy(manifest_id, draft, "a readable draft for the next plan", found)
 
 
 def _found_in_place(state: State, accepted: Accepted) -> str:
@@ -209,4 +209,4 @@ def _found_in_place(state: State, accepted: Accepted) -> str:
     except ObjectNotFound:
         is_late = state.clock.now() - accepted.accepted_at > timedelta(seconds=REWRITE_SECONDS)
         return "nothing" if is_late else ""
-    return "" if digest(data) == accepted.digest else "another one, which a job refuses"
+    return "" if digest(data) == accepted.digest else "a different one, which a job refuses"

@@ -132,7 +132,7 @@ def test_table_of_the_catalog(workspace: Workspace) -> None:
     assert lacking == warning(f"{table} lacks 1 column, such as late", "compactor schema publish")
     wrong = service_checks.table(account, table, lambda: {**COLUMNS, "id": "bigint"})
     assert (wrong.state, wrong.next_move) == ("fault", "correct the types in the catalog")
-    assert "1 column of another type, such as id: string, expected bigint" in wrong.found
+    assert "1 column of a different type, such as id: string, expected bigint" in wrong.found
     found = workspace.client("glue").get_table(DatabaseName=table.partition(".")[0], Name="events")["Table"]
     changed = {"Name": "events", "StorageDescriptor": found["StorageDescriptor"]}
     workspace.client("glue").update_table(DatabaseName=table.partition(".")[0], TableInput=changed)

@@ -53,4 +53,4 @@ def test_the_streams_of_settings_are_tried(tmp_path: Path) -> None:
     assert [each.state for each in run_checks(checks, lambda: True)] == ["ok", "ok", "fault", "skipped"]
     log.refusals = ["AccessDeniedException"]
     [refused, *_] = run_checks(checks, lambda: True)
-    assert (refused.state, refused.next_move) == ("fault", "allow it, or name another one in the settings")
+    assert (refused.state, refused.next_move) == ("fault", "allow it, or set a different one in the settings")

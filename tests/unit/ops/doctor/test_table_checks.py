@@ -30,7 +30,7 @@ def test_a_table() -> None:
     table.commit(table.create(OWNER, version(1)), TableChange(1, ()))
     assert iceberg_table(listed(lambda: table), OWNER).found == "lake.events: up to batch 1"
     other = iceberg_table(listed(lambda: table), "s3://other/state/")
-    assert (other.state, other.next_move) == ("fault", "name another table in table.name")
+    assert (other.state, other.next_move) == ("fault", "set a different table in table.name")
 
 
 @pytest.mark.parametrize(
