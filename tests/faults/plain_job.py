@@ -310,6 +310,7 @@ def erase(app: App, values: Path, changes: Changes) -> int:
     found = eraser(app, key="user_id", values=wanted, inputs="delete", by="a person")
     with counted(changes):
         report = found.erase(found.scanner.scan())
+    sys.stdout.write("".join(f"{each.why}\n" for each in report.refused))
     sys.stdout.write(f"{len(changes.made)} changes\n")
     return 1 if report.failed else 3 if report.left or report.discrepancies else 0
 

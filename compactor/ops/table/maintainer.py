@@ -210,10 +210,14 @@ def erase_metadata(maintainer: Maintainer) -> list[str]:
         where = "the metadata files of the table cannot be listed: its catalog must remove earlier ones itself"
         return [where] if report.exists else []
     going = {*names} - after.named  # guard: an erasure keeps metadata that the table needs
-    catalog.remove(each.name for each in after.files if each.name in going and each.name.endswith(_BY_COMMITS))
+    unneeded = {each.name for each in after.files if each.name.endswith(_BY_COMMITS)} - after.named
+    catalog.remove(unneeded & going)
     kept = _kept(catalog)
     if not kept and _doomed(state) <= {*names}:  # another erasure may have added some
         state.store.delete([state.layout.doomed_metadata])
+    if left := len(unneeded - going):
+        them = count(left, "metadata file")
+        kept.append(f"{them} of failed commits may contain values: `compactor table maintain` removes them a day later")
     return kept
 
 

@@ -164,5 +164,3 @@ def _warn(app: App, key: str, report: EraseReport) -> None:
         say(f"no column has the key {quoted(name)}{did_you_mean(name, columns)}")
     if is_s3(app.layout.state) or is_s3(app.layout.output):
         say("buckets with versioning keep erased data in earlier versions until a lifecycle rule deletes them")
-    if app.settings.has_table:
-        say("metadata of failed commits may contain erased values; `compactor table maintain` removes it a day later")

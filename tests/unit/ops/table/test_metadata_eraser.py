@@ -5,8 +5,10 @@ from collections.abc import Iterable
 import pytest
 
 from compactor.adapters.memory.table import Answer, MemoryTable
+from compactor.core.errors import TableCommitUnknown
 from compactor.ops.table.maintainer import Maintainer, UpkeepReport
 from compactor.table.catalog import TableChange
+from compactor.wiring import table_sink
 from tests.support.erasing import deliver, erase
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
 
@@ -55,6 +57,27 @@ def test_a_death_in_between(harness: Harness, monkeypatch: pytest.MonkeyPatch, c
     assert erase(harness).left == 0
     assert unneeded(sink_of(harness)) == set()
     assert not doomed(harness)
+
+
+def test_metadata_of_failed_commits(harness: Harness) -> None:
+    """It may have the values as bounds, and a commit without an answer may need it: it is named until it goes."""
+    table = sink_of(harness)
+    table.now = harness.clock.now
+    head = table.head()
+    assert head is not None
+    table.answers = iter([Answer.UNAVAILABLE]).__next__
+    with pytest.raises(TableCommitUnknown):
+        table.commit(head, TableChange(head.fence + 1, ()))
+    table.answers = lambda: Answer.WELL
+    [left] = erase(harness).refused
+    assert "of failed commits may contain values: `compactor table maintain` removes them a day later" in left.why
+    harness.clock.advance(24 * 3600)
+    harness.deliver("m5", GOOD)
+    harness.run_once()  # from now on that commit cannot land
+    harness.clock.advance(24 * 3600)
+    table_sink.maintainer(harness.app()).maintain()
+    assert erase(harness).left == 0
+    assert unneeded(table) == set()
 
 
 def test_a_tag(harness: Harness) -> None:
@@ -112,7 +135,7 @@ def test_a_commit_amid_it(harness: Harness, monkeypatch: pytest.MonkeyPatch, *, 
         return remove(removing, names)
 
     monkeypatch.setattr(MemoryTable, "remove", beside)
-    assert erase(harness).left == 0
+    assert ["of failed commits" in each.why for each in erase(harness).refused] == [True] * is_late
     after = table.head()
     assert after is not None
     table.commit(after, TableChange(number + 1, ()))  # names what it keeps
