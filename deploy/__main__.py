@@ -20,10 +20,10 @@ from compactor.wiring.control import policy_of
 from deploy import ROOT
 from deploy.canary import with_release
 from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canary
-from deploy.checkout import Checkout, NewSession, read_checkout
+from deploy.checkout import NewSession, read_checkout
 from deploy.exits import told_errors
 from deploy.restart import Restart
-from deploy.stack import DeploymentError, Stack
+from deploy.stack import Deployed, DeploymentError, Stack, has_native_engine
 from deploy.steps import apply_template, plan_lines, run_checks
 from deploy.streams import logical_id
 from deploy.template_file import with_columns
@@ -40,7 +40,19 @@ CanaryStep = Literal["1", "back"]
     type=click.Choice(("1", "back")),
     help='1: deploy only to the job of the stream with "canary = true". back: return that job to the common release.',
 )
-def main(environment: str, *, yes: bool, restart: bool, canary: CanaryStep | None) -> None:
+@click.option(
+    "--parameters-only", is_flag=True, help="Change only settings and parameters; the code stays as deployed."
+)
+@click.option("--without-native", is_flag=True, help="Let a job that has the native engine lose it.")
+def main(
+    environment: str,
+    *,
+    yes: bool,
+    restart: bool,
+    canary: CanaryStep | None,
+    parameters_only: bool,
+    without_native: bool,
+) -> None:
     """Deploy ENVIRONMENT with config/ENVIRONMENT.toml and deploy/parameters/ENVIRONMENT.json."""
     agreed = yes or os.environ.get("YES") == "1"
 
@@ -49,7 +61,16 @@ def main(environment: str, *, yes: bool, restart: bool, canary: CanaryStep | Non
 
     with told_errors():
         if canary is None:
-            jobs, release = deploy(environment, Session, confirm=confirm), __version__
+            jobs, release = (
+                deploy(
+                    environment,
+                    Session,
+                    confirm=confirm,
+                    parameters_only=parameters_only,
+                    may_lose_native=without_native,
+                ),
+                __version__,
+            )
         elif canary == "1":
             stream, release = deploy_canary(environment, Session, confirm=confirm), __version__
             jobs = (App(stream),) if stream else ()
@@ -60,23 +81,38 @@ def main(environment: str, *, yes: bool, restart: bool, canary: CanaryStep | Non
 
 
 def deploy(
-    environment: str, new_session: NewSession, *, confirm: Callable[[], bool], root: Path = ROOT
+    environment: str,
+    new_session: NewSession,
+    *,
+    confirm: Callable[[], bool],
+    root: Path = ROOT,
+    parameters_only: bool = False,
+    may_lose_native: bool = False,
 ) -> tuple[App, ...]:
     """Show what deploying an environment changes, and apply it if that is confirmed.
 
-    `new_session` creates a boto3 session for a `region_name`. The root has config/, deploy/parameters/ and dist/.
+    Args:
+        environment: The name of the files in config/ and deploy/parameters/.
+        new_session: Creates a boto3 session for a `region_name`.
+        confirm: Asks whether to go on.
+        root: The folder with config/, deploy/parameters/ and dist/.
+        parameters_only: Whether only settings and parameters change, so that nothing has to be packaged.
+        may_lose_native: Whether a job that has the native engine may be deployed without it.
 
     Returns:
         The components of each job as it is deployed; none if the change was not confirmed.
     """
-    checkout = read_checkout(environment, new_session, root)
+    checkout = read_checkout(environment, new_session, root, parameters_only=parameters_only)
     settings, session = checkout.settings, checkout.session
     missing = checkout.missing()
     click.echo("\n".join(plan_lines(checkout, missing)))
     stack = Stack(session.client("cloudformation"), checkout.parameters["JobName"], tags=checkout.tags)
     is_new = not stack.exists()
-    run_checks(checkout, is_new=is_new)
-    _tell_of_canary(checkout, stack, is_new=is_new)
+    found = None if is_new else _as_deployed(stack)
+    keeps_native = found is not None and not may_lose_native and has_native_engine(found)
+    run_checks(checkout, is_new=is_new, has_native=keeps_native)
+    for line in about_canary(checkout, found.template) if found else ():
+        click.echo(line)
     document = with_release(_with_columns(checkout.template, settings, is_new=is_new), __version__)
     outcome = apply_template(stack, session, document, checkout.parameters, confirm=confirm, missing=missing)
     if outcome == "declined":
@@ -86,15 +122,13 @@ def deploy(
     return tuple(App(each) for job in settings.jobs for each in job.by_shard)
 
 
-def _tell_of_canary(checkout: Checkout, stack: Stack, *, is_new: bool) -> None:
-    """Say what becomes of a stream with a release of its own."""
-    if is_new:
-        return
+def _as_deployed(stack: Stack) -> Deployed | None:
+    """What is deployed; None if that cannot be read, which is said."""
     try:
-        for line in about_canary(checkout, stack.deployed().template):
-            click.echo(line)
+        return stack.deployed()
     except (ClientError, DeploymentError) as exc:  # such as a policy from before there were canaries
         click.echo(f"Cannot tell whether a stream has its own release: {exc}\n", err=True)
+        return None
 
 
 def _withdraw(environment: str, confirm: Callable[[], bool]) -> tuple[tuple[App, ...], str]:

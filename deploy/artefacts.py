@@ -47,13 +47,18 @@ def artefacts(environment: str, settings_file: Path, glue_version: str, dist: Pa
     faults = [f"{path}: no such file -> expected {expected}" for _, path, _, expected in wanted if not path.is_file()]
     if faults:
         raise SettingsError(faults)
-    found: list[Artefact] = []
-    for parameter, path, suffix, _ in wanted:
-        with path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        key = artefact_key(environment, parameter, sha256, suffix)
-        found.append(Artefact(parameter, path, key, path.stat().st_size, sha256))
-    return found
+    return [_artefact(environment, parameter, path, suffix) for parameter, path, suffix, _ in wanted]
+
+
+def settings_artefact(environment: str, settings_file: Path) -> Artefact:
+    """The only artefact of a deployment that changes no code."""
+    return _artefact(environment, "SettingsKey", settings_file, "toml")
+
+
+def _artefact(environment: str, parameter: str, path: Path, suffix: str) -> Artefact:
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return Artefact(parameter, path, artefact_key(environment, parameter, sha256, suffix), path.stat().st_size, sha256)
 
 
 def artefact_key(environment: str, parameter: str, sha256: str, suffix: str) -> str:

@@ -1,23 +1,28 @@
 """What a checkout has to deploy: settings, parameters, template and artefacts of an environment."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
 
+from compactor import __version__
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings, load_settings
-from deploy.artefacts import Artefact, artefacts
+from deploy.artefacts import Artefact, artefacts, settings_artefact
+from deploy.canary import canary_of, release_of
 from deploy.dashboard import with_alarms
 from deploy.locks import job_modules
 from deploy.order import with_calls_last
 from deploy.parameters_file import read_parameters
 from deploy.shards import with_shards
+from deploy.stack import Stack
 from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
 from deploy.streams import with_streams
 from deploy.template_file import load_template, with_modules
+
+_OF_CODE = ("ArtefactBucketName", "GlueVersion")  # parameters that decide what the code is and where
 
 NewSession = Callable[..., Any]
 """Creates a boto3 session for a `region_name`."""
@@ -47,8 +52,23 @@ class Checkout:
         return [each for each in self.files if not _is_uploaded(s3, bucket, each.key)]
 
 
-def read_checkout(environment: str, new_session: NewSession, root: Path) -> Checkout:
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """What is deployed as code: what pip installs on Glue, and the files with their keys by parameter."""
+
+    modules: Sequence[str]
+    keys: Mapping[str, str]
+    files: Sequence[Artefact]
+
+
+def read_checkout(environment: str, new_session: NewSession, root: Path, *, parameters_only: bool = False) -> Checkout:
     """Read what would be deployed.
+
+    Args:
+        environment: The name of the files in config/ and deploy/parameters/.
+        new_session: Creates a session.
+        root: The folder with config/, deploy/parameters/ and dist/.
+        parameters_only: Whether the code stays as it is deployed, so that nothing has to be packaged.
 
     Raises:
         SettingsError: With what is missing or wrong.
@@ -56,18 +76,54 @@ def read_checkout(environment: str, new_session: NewSession, root: Path) -> Chec
     settings, session = read_settings(environment, new_session, root)
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     file = _settings_file(environment, root)
-    files = artefacts(settings.metrics.environment, file, given.get("GlueVersion", ""), root / "dist")
-    template = with_modules(load_template(), _modules(files, given))
+    if parameters_only:
+        release = _deployed_release(Stack(session.client("cloudformation"), settings.control.job_name), given)
+        changed = settings_artefact(settings.metrics.environment, file)
+        release = replace(release, keys={**release.keys, changed.parameter: changed.key}, files=[changed])
+    else:
+        files = artefacts(settings.metrics.environment, file, given.get("GlueVersion", ""), root / "dist")
+        keys = {each.parameter: each.key for each in files if each.parameter}
+        release = _Release(_modules(files, given), keys, files)
+    template = with_modules(load_template(), release.modules)
     template = with_alarms(with_shards(with_streams(template, settings), settings))
-    keys = {each.parameter: each.key for each in files if each.parameter}
-    parameters = stack_parameters(template, settings_parameters(settings), keys, given, settings=settings)
+    parameters = stack_parameters(template, settings_parameters(settings), release.keys, given, settings=settings)
     return Checkout(
         settings=settings,
         session=session,
         template=with_calls_last(with_names(template, parameters), parameters),
         parameters=parameters,
-        files=files,
+        files=release.files,
         tags=tags,
+    )
+
+
+def _deployed_release(stack: Stack, given: Mapping[str, str]) -> _Release:
+    """The release that a stack has, for a deployment that changes only settings and parameters.
+
+    Raises:
+        SettingsError: The stack does not exist, or its code does not fit the template of this checkout.
+    """
+    if not stack.exists():
+        raise SettingsError([f"stack {stack.name}: not deployed -> expected one; run make package, then make deploy"])
+    found = stack.deployed()
+    canary = canary_of(found.template)
+    expected = {"release": (release_of(found.template), __version__)}
+    expected |= {name: (found.parameters.get(name, ""), given.get(name, "")) for name in _OF_CODE}
+    faults = [
+        f"{name}: {wanted} -> expected {there or 'that which is deployed'}, with which the code was packaged; run make "
+        "package, then make deploy without PARAMETERS_ONLY"
+        for name, (there, wanted) in expected.items()
+        if there != wanted
+    ]
+    if canary:
+        faults.append(f"streams.{canary.stream}: it has a release of its own -> expected none; CANARY=back first")
+    if faults:
+        raise SettingsError(faults)
+    arguments = found.template["Resources"]["Job"]["Properties"]["DefaultArguments"]
+    return _Release(
+        modules=arguments["--additional-python-modules"].split(","),
+        keys={name: found.parameters[name] for name in ("FunctionsKey", "JobScriptKey", "JobPackageKey")},
+        files=(),
     )
 
 

@@ -14,6 +14,7 @@ from deploy.job_wheels import wheel_faults
 from deploy.pip import PackagingError
 from deploy.policy_size import policy_faults
 from deploy.resolved import pseudo_parameters
+from deploy.stack import Stack
 from deploy.wheel import glibc_line
 
 UNRESERVED_CONCURRENCY = 100
@@ -50,6 +51,7 @@ class Preflight:
         account: The id of the account.
         template: The template, whose names a new stack gives.
         is_new: Whether the stack does not exist yet.
+        has_native: Whether the deployed job has the native engine, and is to keep it.
     """
 
     session: Any
@@ -59,6 +61,7 @@ class Preflight:
     parameters: Mapping[str, str]
     files: Sequence[Artefact]
     is_new: bool
+    has_native: bool = False
 
     def results(self, only: Sequence[str] = ()) -> Iterator[Result]:
         """Run the checks, or only some. One that cannot be made, for want of a right or of an answer, is a warning."""
@@ -106,7 +109,11 @@ class Preflight:
         yield from (("fault", f"{fault}: run make glue-environment") for fault in faults)
         for path in own:
             if path.name.endswith("-none-any.whl"):
-                yield "warning", f"{path.name} has no native engine: the job uses the Spark engine"
+                without = f"{path.name} has no native engine: the job uses the Spark engine"
+                if self.has_native:
+                    yield "fault", f"{without}, and it has the native one now: package with cargo, or WITHOUT_NATIVE=1"
+                else:
+                    yield "warning", without
                 continue
             try:
                 yield "ok", f"{path.name} {glibc_line(path)}"
@@ -152,7 +159,7 @@ class Preflight:
 
     def _names(self) -> Iterator[tuple[State, str]]:
         known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
-        planned = list(planned_names(self.template, known, {} if self.is_new else self._owned()))
+        planned = list(planned_names(self.template, known, self._owned()))
         free = 0
         for kind, name in planned:
             try:
@@ -166,6 +173,12 @@ class Preflight:
             elif not is_free:
                 yield "warning", f"{kind} {name} exists outside this stack: a change set that adds it fails"
         yield "ok", f"{free} of {len(planned)} new names are free" if planned else "the stack keeps its names"
+
+    def _owned(self) -> dict[str, str]:
+        """What the stack has already; nothing if it is new."""
+        cloudformation = self.client("cloudformation")
+        stack = Stack(cloudformation, self.parameters["JobName"])
+        return {} if self.is_new else stack.resources()
 
     def _policies(self) -> Iterator[tuple[State, str]]:
         known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
@@ -209,15 +222,6 @@ class Preflight:
             database = self.parameters["DatabaseName"]
             rights = "CREATE_DATABASE for you, ALTER for the job's role and SELECT for who queries"
             yield "warning", f"it decides here: {database} needs {rights}: see deploy/README.md"
-
-    def _owned(self) -> dict[str, str]:
-        """The resources of the stack: their names, URLs or ARNs by their names in the template."""
-        pages = self.client("cloudformation").get_paginator("list_stack_resources")
-        return {
-            each["LogicalResourceId"]: each.get("PhysicalResourceId", "")
-            for page in pages.paginate(StackName=self.parameters["JobName"])
-            for each in page["StackResourceSummaries"]
-        }
 
     def _lambda_quota(self) -> Iterator[tuple[State, str]]:
         limits = self.client("lambda").get_account_settings()["AccountLimit"]

@@ -30,6 +30,13 @@ class Deployed:
     changed_at: str
 
 
+def has_native_engine(found: Deployed) -> bool:
+    """Whether the package of the deployed job has compiled code; False for a template without such a list."""
+    arguments = found.template.get("Resources", {}).get("Job", {}).get("Properties", {}).get("DefaultArguments", {})
+    names = [each.rpartition("/")[2] for each in arguments.get("--additional-python-modules", "").split(",")]
+    return any(name.startswith("ndjson_compactor-") and not name.endswith("-none-any.whl") for name in names)
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """A stack, which may not exist yet, with a boto3 client of CloudFormation and the `WaiterConfig` of its waiters.
@@ -118,6 +125,27 @@ class Stack:
     def changed_at(self) -> str:
         """When the stack was last changed, as CloudFormation says it."""
         return _changed_at(self._description())
+
+    def resources(self) -> dict[str, str]:
+        """The names, URLs or ids of the resources, by their names in the template."""
+        pages = self.client.get_paginator("list_stack_resources").paginate(StackName=self.name)
+        return {
+            each["LogicalResourceId"]: each.get("PhysicalResourceId", "")
+            for page in pages
+            for each in page["StackResourceSummaries"]
+        }
+
+    def delete(self) -> None:
+        """Delete the stack and wait until it is gone; what its policies retain stays.
+
+        Raises:
+            DeploymentError: A resource could not be deleted.
+        """
+        self.client.delete_stack(StackName=self.name)
+        try:
+            self._wait("stack_delete_complete")
+        except WaiterError as exc:
+            raise DeploymentError(f"stack {self.name}: not deleted: {exc}; its events name the resource") from exc
 
     def outputs(self) -> dict[str, str]:
         """The outputs of the stack by name."""

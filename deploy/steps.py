@@ -23,10 +23,10 @@ Outcome = Literal["same", "declined", "done"]
 """Whether the stack was as the template says, or is so now."""
 
 
-def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = ()) -> None:
+def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = (), has_native: bool = False) -> None:
     """Show what the checks find; a `SettingsError` has what would make the deployment fail.
 
-    `only` names the checks to run; by default all.
+    `only` names the checks to run; by default all. `has_native` says that the job is to keep the native engine.
     """
     checks = Preflight(
         session=checkout.session,
@@ -36,6 +36,7 @@ def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = ()) ->
         parameters=checkout.parameters,
         files=checkout.files,
         is_new=is_new,
+        has_native=has_native,
     )
     results = list(checks.results(only))
     click.echo("\n".join(result_lines(results)))

@@ -33,6 +33,17 @@ OWN = {
         ("lakeformation:GetDataLakeSettings", "lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"),
         ("*",),
     ),
+    "StopCalls": (
+        ("events:DisableRule",),
+        ("arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${JobName}-*",),
+    ),
+    "EndRuns": (
+        ("glue:BatchStopJobRun", "glue:GetJobRuns"),
+        tuple(
+            f"arn:${{AWS::Partition}}:glue:${{AWS::Region}}:${{AWS::AccountId}}:job/${{JobName}}{end}"
+            for end in ("", "-*")
+        ),
+    ),
     "Subscriptions": (
         ("sns:ListSubscriptionsByTopic",),
         ("arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:${JobName}-*",),

@@ -112,6 +112,86 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     assert asked == []
 
 
+def change(root: Path, **parameters: str) -> None:
+    """Change the parameters file."""
+    file = root / "deploy" / "parameters" / "dev.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **parameters}))
+
+
+def test_a_number_is_changed_without_a_build(session: Any, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only parameters and settings are deployed; the code stays, though dist/ has none."""
+    with pytest.raises(SettingsError, match="stack compactor-dev: not deployed"):
+        deploy("dev", Session, confirm=lambda: True, root=root, parameters_only=True)
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    before, modules = deployed_parameters(session), installed(session)
+    shutil.rmtree(root / "dist")
+    change(root, BuilderConcurrency="7")
+    settings = root / "config" / "dev.toml"
+    settings.write_text(settings.read_text().replace("[control]", "[control]\nsla_seconds = 1200", 1))
+    capsys.readouterr()
+    deploy("dev", Session, confirm=lambda: True, root=root, parameters_only=True)
+    assert "Deployed." in capsys.readouterr().out
+    after = deployed_parameters(session)
+    assert {name for name, value in after.items() if before[name] != value} == {
+        "BuilderConcurrency",
+        "SlaSeconds",
+        "HalfSlaSeconds",
+        "LogLateSeconds",
+        "SettingsKey",
+    }
+    assert installed(session) == modules
+    assert session.client("s3").head_object(Bucket=BUCKET, Key=after["SettingsKey"])["ContentLength"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"GlueVersion": "5.1"}, "GlueVersion: 5.1 -> expected 6.0, with which the code was packaged"),
+        (
+            {"ArtefactBucketName": "example-other"},
+            "ArtefactBucketName: example-other -> expected example-artefacts-dev",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("session")
+def test_a_change_that_needs_a_build_is_refused(root: Path, parameters: dict[str, str], words: str) -> None:
+    """What decides about the code changes only with the code."""
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    change(root, **parameters)
+    with pytest.raises(SettingsError) as caught:
+        deploy("dev", Session, confirm=lambda: True, root=root, parameters_only=True)
+    assert words in "\n".join(caught.value.faults)
+
+
+@pytest.mark.usefixtures("session")
+def test_another_release_needs_a_build(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template of this release does not get the code of another one."""
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    monkeypatch.setattr("deploy.checkout.__version__", "99.0")
+    with pytest.raises(SettingsError, match=r"release: 99\.0 -> expected"):
+        deploy("dev", Session, confirm=lambda: True, root=root, parameters_only=True)
+
+
+@pytest.mark.usefixtures("session")
+def test_the_native_engine_is_not_lost_by_oversight(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A machine without cargo packages a wheel without it, with which the job would use the Spark engine."""
+    pure = root / "dist" / "ndjson_compactor-1.0-py3-none-any.whl"
+    (root / "dist" / OWN_WHEEL).rename(pure)
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    assert "warning  artefacts" in capsys.readouterr().out
+    pure.rename(root / "dist" / OWN_WHEEL)
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    (root / "dist" / OWN_WHEEL).rename(pure)
+    with pytest.raises(SettingsError, match=r"no native engine.*WITHOUT_NATIVE=1"):
+        deploy("dev", Session, confirm=lambda: True, root=root)
+    assert deploy("dev", Session, confirm=lambda: True, root=root, may_lose_native=True)
+
+
+def deployed_parameters(session: Any) -> dict[str, str]:
+    """The parameters of the stack."""
+    return dict(Stack(session.client("cloudformation"), "compactor-dev").deployed().parameters)
+
+
 @pytest.mark.full
 def test_the_native_engine_on_glue_5(session: Any, root: Path) -> None:
     """On Glue 5.1 pip installs the wheel from the artefact bucket, where it keeps its name."""
