@@ -27,6 +27,7 @@ EVERYDAY = {
     "redrive": "Reprocess dead letters, quarantined files or rejected lines.",
     "rebuild": "Regenerate lost or damaged output from the same input.",
     "dismiss": "Give up quarantined input, dead letters and lost output.",
+    "restore": "Restore the earlier version of a damaged or deleted record of the job.",
     "doctor": "Check the settings, this machine, AWS and all storage.",
     "demo": "Generate a day of events, compact it, and prove that no row is lost.",
 }
@@ -131,6 +132,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "compactor dismiss 'kafka://main/orders/3?from=16&to=42' --why 'retention was too short'",
             "Give up offsets that the brokers deleted before they were landed.",
         ),
+    ),
+    "restore": (
+        ("compactor restore s3://bucket/state/accepted/1.json", "Restore what the bucket kept, after a prompt."),
+        ("compactor restore s3://bucket/state/accepted/1.json --dry-run", "Show which version that is."),
+        ("compactor restore s3://bucket/state/accepted/1.json --yes --json", "Do so in a script."),
     ),
     "doctor": (
         ("compactor doctor", "Check this machine, and everything in the settings."),

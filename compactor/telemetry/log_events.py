@@ -399,7 +399,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "part.unreadable": _error(
         "a pending part or its record is unreadable; its files wait",
         {"uri": "URI of the part", "error": _ERROR},
-        "restore the reported object, or grant access; keep the part, which holds claims",
+        "restore the reported object (`compactor restore OBJECT`), or grant access; keep the part, which holds claims",
     ),
     # Redriving.
     "manifest.redriven": _info(

@@ -25,6 +25,7 @@ from compactor.wiring.opening import grok_reader_of, table_catalog
 # Each command needs one of these, and a short command would wait for all of them to load.
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
+    from compactor.adapters.aws.s3.versions import ObjectVersion
     from compactor.ops.canary.checker import CanaryChecker
     from compactor.ops.canary.progress import Progress, Stage
     from compactor.ops.closing.closer import Closer
@@ -62,6 +63,19 @@ def publish_columns(app: App) -> Published:
     schema = app.registry.latest()
     differed = app.catalog_table.add(catalog_columns(schema, app.settings.metadata_columns))
     return published(app.catalog_table.name, schema.version, differed)
+
+
+def earlier_version(app: App, uri: str) -> tuple["ObjectVersion", Callable[[], None]]:
+    """The newest version of an object in S3 before the current one, and what makes it the current one.
+
+    Raises:
+        ObjectNotFound: The bucket keeps no earlier version.
+    """
+    from compactor.adapters.aws.s3.versions import earlier_version, restore
+
+    client = app.store_spec.client("s3")
+    found = earlier_version(client, uri)
+    return found, lambda: restore(client, found)
 
 
 def check_schema_file(app: App, data: bytes, uri: str) -> None:

@@ -211,6 +211,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     "OperatorPolicy": (
         Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
+        Grant("ListVersions", ("s3:ListBucketVersions",), ("work bucket",)),  # `compactor restore`
+        Grant("ReadVersions", ("s3:GetObjectVersion",), ("manifests", "pending", "state")),
         Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor data expire`, `rebuild` and `data erase`
         Grant("Claim", ("dynamodb:PutItem",), ("claims",)),
         Grant("AddColumns", ("glue:UpdateTable",), ("catalog", "database", "table")),

@@ -30,6 +30,7 @@ FLAWED = b'{"id": "3"}\nno json\n'
 ACTIONS_OF_PEOPLE = {
     **ACTIONS,
     "copy_object": ("s3:GetObject", "s3:PutObject"),
+    "list_object_versions": ("s3:ListBucketVersions",),
     "describe_table": ("dynamodb:DescribeTable",),
     "describe_time_to_live": ("dynamodb:DescribeTimeToLive",),
     "get_topic_attributes": ("sns:GetTopicAttributes",),
@@ -96,7 +97,9 @@ class Iam:
     def check(self, service: str, operation: str, given: dict[str, Any]) -> None:
         if self.statements is None:
             return
-        for action in ACTIONS_OF_PEOPLE[operation]:
+        of_version = "VersionId" in given.get("CopySource", ())
+        for named in ACTIONS_OF_PEOPLE[operation]:
+            action = "s3:GetObjectVersion" if of_version and named == "s3:GetObject" else named
             for arn in arns(service, action, given):
                 if not any(allows(each, action, arn) for each in self.statements):
                     self.refused.append((action, arn))
@@ -108,11 +111,11 @@ class Iam:
 def arns(service: str, action: str, given: dict[str, Any]) -> list[str]:
     """The resources of a call, as the policies here name them."""
     if service == "s3":
-        if "CopySource" in given and action == "s3:GetObject":
+        if "CopySource" in given and action.startswith("s3:GetObject"):
             given = given["CopySource"]
         keys = [each["Key"] for each in given["Delete"]["Objects"]] if "Delete" in given else [given.get("Key", "")]
         place = "arn:aws:s3:::" + given["Bucket"]
-        return [place] if action == "s3:ListBucket" else [f"{place}/{key}" for key in keys]
+        return [place] if action.startswith("s3:List") else [f"{place}/{key}" for key in keys]
     named = {
         "sqs": lambda: given["QueueUrl"].rpartition("/")[2],
         "sns": lambda: given["TopicArn"].rpartition(":")[2],
@@ -238,6 +241,9 @@ def test_people(people: People) -> None:
 
     iam.statements = None
     people.s3.put_object(Bucket=RAW, Key="2026-01-02-c.json", Body=GOOD)
+    people.s3.put_bucket_versioning(Bucket=WORK, VersioningConfiguration={"Status": "Enabled"})
+    for body in (b"{}", b"damaged"):
+        people.s3.put_object(Bucket=WORK, Key="state/control/notices.json", Body=body)
     iam.statements = [*policy("ReadOnlyPolicy"), *policy("OperatorPolicy")]
     for words in (
         ("doctor", "--elsewhere"),
@@ -251,6 +257,7 @@ def test_people(people: People) -> None:
         ("job", "check"),
         ("job", "check", "--close-breaker"),
         ("data", "clean", "--checkpoints"),
+        ("restore", f"s3://{WORK}/state/control/notices.json", "--yes"),
     ):
         people.run(*words, codes=(0, 3))
         assert iam.refused == [], words

@@ -134,7 +134,8 @@ def test_a_job_on_emr_is_removed_first(root: Path) -> None:
     settings.write_text(
         settings.read_text()
         + '\n[emr]\napplication_id = "00f1abcd2efg3h09"\nrole_arn = "arn:aws:iam::123456789012:role/r"\n'
-        + 'entry_point = "s3://example/glue_entry.py"\narchive = "s3://example/archive.tar.gz"\n[convert]\nengine = "native"\n'
+        + 'entry_point = "s3://example/glue_entry.py"\narchive = "s3://example/archive.tar.gz"\n'
+        + '[convert]\nengine = "native"\n'
     )
     with pytest.raises(SettingsError, match="delete the stack compactor-dev-emr first"):
         removed(root, Glue())

@@ -77,7 +77,12 @@ class Condition(StrEnum):
         "act",
         f"compactor table check lists them with the reason; {TableHeldBack.next_move}",
     )
-    MANIFESTS_STUCK = "manifests_stuck", "needs_you", "act", "manifest.stuck in the job's log names the object"
+    MANIFESTS_STUCK = (
+        "manifests_stuck",
+        "needs_you",
+        "act",
+        "restore the object that manifest.stuck in the job's log names",
+    )
     SEALER_LATE = "sealer_late", "needs_you", "act", "read the sealer's log"
     EVENTS_DEAD_LETTERED = (
         "events_dead_lettered",
