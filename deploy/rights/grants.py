@@ -16,6 +16,7 @@ class Grant:
 
 
 _LOG = ("logs:CreateLogStream", "logs:PutLogEvents")
+_LOG_OF_GLUE = ("logs:CreateLogGroup", *_LOG)  # Glue's agents ask for a group that exists [AWSGlueServiceRole]
 _OF_THE_NAMESPACE = '{ StringEquals: { "cloudwatch:namespace": !Ref MetricNamespace } }'
 _OF_NAMESPACE_AND_GLUE = '{ StringEquals: { "cloudwatch:namespace": [!Ref MetricNamespace, Glue] } }'
 
@@ -183,7 +184,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         _PUT_METRICS,
     ),
     "JobRole": (
-        Grant("Log", _LOG, ("output of the job", "errors of the job")),
+        Grant("Log", _LOG_OF_GLUE, ("output of the job", "errors of the job")),
         *_READ_STREAMS,
         Grant("ReadArtefacts", ("s3:GetObject",), ("settings", "job artefacts")),
         Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),

@@ -10,6 +10,7 @@ from compactor.core.documents import manifest
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import StuckError
 from compactor.cost.cost import ALARMS, FUNCTION_GB
+from compactor.cost.prices import DPU_PER_WORKER
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
@@ -102,6 +103,11 @@ def test_commands_and_parameters_exist() -> None:
     known = template()["Parameters"]
     for name in re.findall(r"`\"?([A-Z][a-z]+[A-Z][A-Za-z]+)\"?[`:]", DEPLOYING):
         assert name in known, name
+
+
+def test_every_worker_with_a_price_can_be_deployed() -> None:
+    """What `compactor cost estimate` recommends, the template takes, and the other way round."""
+    assert set(template()["Parameters"]["WorkerType"]["AllowedValues"]) == set(DPU_PER_WORKER)
 
 
 def test_costs_go_by_the_template() -> None:
