@@ -58,7 +58,7 @@ def body(s3: Any) -> bytes:
 
 
 def test_a_damaged_record_gets_its_earlier_version_back(s3: Any, config: Path) -> None:
-    """The newest version before the damage, after a look; the damaged one stays among the versions."""
+    """The newest version before the damage, after a check; the damaged one stays among the versions."""
     put(s3, b"first", b"second", b"damaged")
     put(s3, b"other", b"others", key=f"{KEY}.other")  # a key that begins alike
     shown = call(config, RECORD, "--dry-run")
