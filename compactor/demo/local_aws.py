@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryFile
 
 from compactor.core.errors import OperatorError
 
@@ -22,23 +23,27 @@ def local_aws() -> Iterator[str]:
     Raises:
         OperatorError: It did not start.
     """
-    # It has its own session: Ctrl-C must not end it before the commands that still use it.
-    server = subprocess.Popen(
-        [sys.executable, "-m", "compactor.demo.moto_server"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **CREDENTIALS},
-        start_new_session=True,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None and server.stderr is not None  # noqa: S101, PT018 - asked for above
-        url = server.stdout.readline().strip()
-        if not url:
-            last = (server.stderr.read().strip().splitlines() or ["no message"])[-1]
-            raise OperatorError(f"the AWS emulator did not start ({last}); expected moto: pip install .[demo]")
-        yield url
-    finally:
-        server.kill()
-        server.communicate(timeout=_END_SECONDS)
+    # Its warnings go to a file: a pipe that is not read is full after 64 KiB, and the emulator would wait for ever.
+    with TemporaryFile("w+") as errors:
+        # It has its own session: Ctrl-C must not end it before the commands that still use it.
+        server = subprocess.Popen(
+            [sys.executable, "-m", "compactor.demo.moto_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env={**os.environ, **CREDENTIALS},
+            start_new_session=True,
+            text=True,
+        )
+        try:
+            assert server.stdout is not None  # noqa: S101 - asked for above
+            url = server.stdout.readline().strip()
+            if not url:
+                server.wait(_END_SECONDS)
+                errors.seek(0)
+                last = (errors.read().strip().splitlines() or ["no message"])[-1]
+                raise OperatorError(f"the AWS emulator did not start ({last}); expected moto: pip install .[demo]")
+            yield url
+        finally:
+            server.kill()
+            server.communicate(timeout=_END_SECONDS)
