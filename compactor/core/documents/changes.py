@@ -288,11 +288,17 @@ class ErasedManifest(ManifestRecord):
 
 
 class SearchedPlace(Document):
-    """A place that an erasure searched."""
+    """A place that an erasure searched.
 
-    what: Literal["rows", "rejects", "names", "input", "staging", "table", "temporary"]  # what it may contain
-    place: str  # a folder, or the table
-    objects: int  # objects there that may have contained a value
+    Attributes:
+        what: What it may contain.
+        place: A folder, or the table.
+        objects: The objects there that may have contained a value.
+    """
+
+    what: Literal["rows", "rejects", "names", "input", "staging", "table", "temporary"]
+    place: str
+    objects: int
 
 
 class Erasure(LaterChange):
