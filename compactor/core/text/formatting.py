@@ -26,6 +26,11 @@ def count(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def rows_and_bytes(rows: int, size_bytes: int) -> str:
+    """What a file has, as in `1 row, 310 bytes`."""
+    return f"{count(rows, 'row')}, {size_bytes} bytes"
+
+
 def tally(rows: int, rejected: int, blank: int, erased: int = 0) -> str:
     """The results of lines, as in `2 rows + 1 reject + 0 blank`."""
     gone = f" + {erased:,} erased" if erased else ""

@@ -16,6 +16,7 @@ from compactor.core.layout import ManifestKey, canonical, folder, is_data
 from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import folders, parse_fields
 from compactor.core.ports import ObjectInfo
+from compactor.core.text.formatting import count, rows_and_bytes
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
@@ -150,7 +151,9 @@ class CommitFiles:
         for file in (*commit.outputs, *commit.rejects):
             # In this order: a job publishes a file before it deletes it from staging.
             if all(self.state.store.stat(uri) is None for uri in (file.staged, file.final)):
-                yield Discrepancy(commit.manifest_id, file.staged, f"{file.rows} rows, staged or published", "neither")
+                yield Discrepancy(
+                    commit.manifest_id, file.staged, f"{count(file.rows, 'row')}, staged or published", "neither"
+                )
 
     def _read_columns(self, version: int) -> list[str] | None:
         try:
@@ -159,7 +162,7 @@ class CommitFiles:
             return None
 
     def _faults(self, commit: Commit, file: StagedFile, columns: list[str] | None) -> Iterator[Discrepancy]:
-        expected = f"{file.rows} rows, {file.size_bytes} bytes"
+        expected = rows_and_bytes(file.rows, file.size_bytes)
         facts = self._facts(file.final)
         if isinstance(facts, str):
             moved = self._moved(commit, file)
@@ -170,7 +173,7 @@ class CommitFiles:
             return
         if (facts.rows, facts.size_bytes) != (file.rows, file.size_bytes):
             yield Discrepancy(
-                commit.manifest_id, file.final, expected, f"{facts.rows} rows, {facts.size_bytes} bytes", is_lost=True
+                commit.manifest_id, file.final, expected, rows_and_bytes(facts.rows, facts.size_bytes), is_lost=True
             )
         # A key may have a metadata column's name, from a release without that column.
         found = [name for name in facts.columns if name not in METADATA_COLUMNS or name in (columns or ())]
@@ -189,7 +192,7 @@ class CommitFiles:
         if isinstance(facts, str):
             return f"its rows are only in {merged.uri}: {facts}"
         if (facts.rows, facts.size_bytes) != (merged.rows, merged.size_bytes):
-            return f"its rows are only in {merged.uri}, with {facts.rows} rows, {facts.size_bytes} bytes"
+            return f"its rows are only in {merged.uri}, with {rows_and_bytes(facts.rows, facts.size_bytes)}"
         lost = [name for name in columns or () if name not in facts.columns]
         return f"its rows are only in {merged.uri}, without columns {lost}" if lost else ""
 
@@ -218,7 +221,7 @@ def _contradictions(commit: Commit) -> Iterator[Discrepancy]:
     ):
         found = sum(file.rows for file in files)
         if found != expected:
-            yield Discrepancy(commit.manifest_id, f"{what} of the commit", f"{expected} rows", f"{found} rows")
+            yield Discrepancy(commit.manifest_id, f"{what} of the commit", count(expected, "row"), count(found, "row"))
     yield from _misnamed(commit)
 
 

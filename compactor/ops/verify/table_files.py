@@ -14,7 +14,7 @@ from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
-from compactor.core.text.formatting import count, shown_seconds
+from compactor.core.text.formatting import count, rows_and_bytes, shown_seconds
 from compactor.engines.parquet_files import parquet_facts
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Scope, accounts
@@ -42,8 +42,8 @@ class _Named(NamedTuple):
 
 def differing(table: ListedTable, commit: Commit, file: StagedFile, live: TableFile) -> Iterator[Discrepancy]:
     """Differences between a file in the table and in its commit."""
-    expected = f"{file.rows} rows, {file.size_bytes} bytes, {commit.date}"
-    found = f"{live.records} rows, {live.size_bytes} bytes, {live.date or 'no date'}"
+    expected = f"{rows_and_bytes(file.rows, file.size_bytes)}, {commit.date}"
+    found = f"{rows_and_bytes(live.records, live.size_bytes)}, {live.date or 'no date'}"
     if found != expected:
         yield Discrepancy(commit.manifest_id, file.final, expected, f"in table {table.name}: {found}")
     # A file in the partition of its date alone may hold any other values.
@@ -109,15 +109,15 @@ def merged_faults(state: State, table: str, live: LiveFile, *, deep: bool) -> It
     merged = live.merged
     if merged is None:
         return
-    expected = f"{merged.rows} rows, {merged.size_bytes} bytes"
+    expected = rows_and_bytes(merged.rows, merged.size_bytes)
     if live.differs:
-        found = f"in table {table}: {live.file.records} rows, {live.file.size_bytes} bytes"
+        found = f"in table {table}: {rows_and_bytes(live.file.records, live.file.size_bytes)}"
         yield Discrepancy("", merged.uri, expected, found)
     may_be_gone = is_released(state, merged.date, merged.uri)
     try:
         facts = parquet_facts(state.store, merged.uri)
         if (facts.rows, facts.size_bytes) != (merged.rows, merged.size_bytes):
-            yield Discrepancy("", merged.uri, expected, f"{facts.rows} rows, {facts.size_bytes} bytes")
+            yield Discrepancy("", merged.uri, expected, rows_and_bytes(facts.rows, facts.size_bytes))
         elif deep and (difference := first_difference(state.store, merged, may_lack_parts=may_be_gone)):
             yield Discrepancy("", merged.uri, "the rows of the files that were merged", difference)
     except (StagingError, ObjectNotFound) as exc:
@@ -247,10 +247,10 @@ class TableFiles:
                 if uri in live:
                     yield from differing(self.table, commit, file, live[uri])
                 elif is_needed and not self.state.ledger.is_superseded(commit.key, commit.generation):
-                    expected = f"{file.rows} rows in table {name}"
+                    expected = f"{count(file.rows, 'row')} in table {name}"
                     yield Discrepancy(commit.manifest_id, uri, expected, _why_missing(self.state, commit))
             elif uri in live and not is_allowed:
-                found = f"{live[uri].records} rows in table {name}"
+                found = f"{count(live[uri].records, 'row')} in table {name}"
                 manifest_id = commit.manifest_id if commit is not None else ""
                 yield Discrepancy(manifest_id, uri, "no such file in the table: no commit names it", found)
 
