@@ -1,7 +1,8 @@
 """Reads S3 events from queue message bodies, in all of their shapes.
 
-Shapes: S3's own notification with any number of records, the same wrapped by SNS, an EventBridge event, and the test
-event that S3 sends when a notification is set up [S3 user guide, "Event message structure"].
+Shapes: the notification of S3, MinIO or Ceph with any number of records, the same wrapped by SNS, an EventBridge event,
+and the test event that S3 sends when a notification is set up [S3 user guide, "Event message structure"; Ceph, "S3
+Bucket Notifications Compatibility"].
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ from compactor.core.documents.manifest_parsing import is_etag, moment
 from compactor.core.errors import InputError
 from compactor.core.text.formatting import shown
 
+_SOURCES = ("aws:s3", "minio:s3", "ceph:s3")
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
 _ETAG_MAX_CHARACTERS = 256
 _SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; deeper nesting is not expected
@@ -94,8 +96,8 @@ def _notified(record: object, where: str) -> ManifestFile | None:
     """The object in one record of S3's own notifications; None if it announces nothing new."""
     record = _table(record, where)
     source, version = record.get("eventSource"), record.get("eventVersion")
-    if source != "aws:s3":
-        raise EventError(f'{where}.eventSource is {shown(source)}, expected "aws:s3"')
+    if source not in _SOURCES:
+        raise EventError(f"{where}.eventSource is {shown(source)}, expected {' or '.join(_SOURCES)}")
     # A minor version adds fields; a new major version may redefine existing names [S3 user guide].
     if not isinstance(version, str) or version.partition(".")[0] != "2":
         raise EventError(f'{where}.eventVersion is {shown(version)}, expected "2" with any minor version')

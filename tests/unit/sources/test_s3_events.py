@@ -63,6 +63,14 @@ def test_the_test_event_is_nothing(wrap: Callable[[Any], str]) -> None:
     assert (found.files, found.ignored) == ((), {"test_event": 1})
 
 
+@pytest.mark.parametrize("source", ["aws:s3", "minio:s3", "ceph:s3"])
+def test_stores_with_the_notifications_of_s3(source: str) -> None:
+    """MinIO and Ceph send the same records under a source of their own, and MinIO adds keys around them."""
+    given = {**record("raw", "a", 1, "e"), "eventSource": source}
+    body = json.dumps({"EventName": "s3:ObjectCreated:Put", "Key": "raw/a", "Records": [given]})
+    assert [file.uri for file in parse_body(body).files] == ["s3://raw/a"]
+
+
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.3", "2.99", "2"])
 def test_minor_versions(version: str) -> None:
     """A minor version that is not known yet adds fields, and is read like the others."""
@@ -92,7 +100,7 @@ POISON = {
     "another service": ('{"a": 1}', 'its keys are ["a"]'),
     "records of another kind": ('{"Records": {}}', "Records is {}, expected a list"),
     "a record that is none": ('{"Records": [7]}', "Records[0] is 7, expected an object"),
-    "another source": (_with(eventSource="aws:sqs"), 'Records[0].eventSource is "aws:sqs", expected "aws:s3"'),
+    "another source": (_with(eventSource="aws:sqs"), 'eventSource is "aws:sqs", expected aws:s3 or minio:s3'),
     "another major version": (_with(eventVersion="3.0"), 'eventVersion is "3.0", expected "2" with any minor version'),
     "no version": (_without("eventVersion"), "eventVersion is null"),
     "no name": (_without("eventName"), "Records[0].eventName is null, expected a string"),
