@@ -44,7 +44,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark test-hostile-search bench-guard bench-cliffs test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies remove emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies remove stack emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -233,6 +233,9 @@ checkov: $(CHECKOV) ## Check the templates with checkov, except for what deploy/
 deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1 PARAMETERS_ONLY=1 CANARY=1 or back)
 	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart) $(if $(CANARY),--canary $(CANARY)) \
 		$(if $(PARAMETERS_ONLY),--parameters-only) $(if $(WITHOUT_NATIVE),--without-native)
+
+stack: $(DEVELOPER) ## Check what a deployment would be, and write it for Terraform or CDK into dist/stack (ENV=dev)
+	@$(BIN)/python -m deploy.render $(ENV)
 
 remove: $(DEVELOPER) ## Drain the jobs, delete the stack, and show what stays and how to delete it (ENV=dev YES=1)
 	@$(BIN)/python -m deploy.remove $(ENV)

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from boto3.session import Session
@@ -12,21 +12,17 @@ from botocore.exceptions import ClientError
 
 from compactor import __version__
 from compactor.core.errors import CompactorError
-from compactor.schema.registry import EMPTY_SCHEMA
-from compactor.settings.settings import Settings, load_settings
+from compactor.settings.settings import load_settings
 from compactor.wiring import operating
 from compactor.wiring.app import App
 from compactor.wiring.control import policy_of
 from deploy import ROOT
-from deploy.canary import with_release
 from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canary
 from deploy.checkout import NewSession, read_checkout
 from deploy.exits import told_errors
 from deploy.restart import Restart
 from deploy.stack import Deployed, DeploymentError, Stack, has_native_engine
-from deploy.steps import apply_template, plan_lines, run_checks
-from deploy.streams import logical_id
-from deploy.template_file import with_columns
+from deploy.steps import apply_template, document_of, plan_lines, run_checks
 
 CanaryStep = Literal["1", "back"]
 
@@ -113,7 +109,7 @@ def deploy(
     run_checks(checkout, is_new=is_new, has_native=keeps_native)
     for line in about_canary(checkout, found.template) if found else ():
         click.echo(line)
-    document = with_release(_with_columns(checkout.template, settings, is_new=is_new), __version__)
+    document = document_of(checkout, is_new=is_new)
     outcome = apply_template(stack, session, document, checkout.parameters, confirm=confirm, missing=missing)
     if outcome == "declined":
         return ()
@@ -142,15 +138,6 @@ def _withdraw(environment: str, confirm: Callable[[], bool]) -> tuple[tuple[App,
     if not jobs:
         click.echo(f"The settings no longer have stream {canary.stream}; its job changes when the current run ends.")
     return jobs, release
-
-
-def _with_columns(template: dict[str, Any], settings: Settings, *, is_new: bool) -> dict[str, Any]:
-    """The template whose tables have the columns that are known now."""
-    for each in settings.streams or (settings,):
-        schema = EMPTY_SCHEMA if is_new else App(each).registry.latest()
-        table_id = logical_id("EventsTable", each) if settings.streams else "EventsTable"
-        template = with_columns(template, schema, each.metadata_columns, table_id)
-    return template
 
 
 def _restart(app: App, release: str) -> None:

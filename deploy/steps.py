@@ -10,11 +10,18 @@ from typing import Any, Literal
 import click
 from botocore.config import Config
 
+from compactor import __version__
 from compactor.core.errors import SettingsError
+from compactor.schema.registry import EMPTY_SCHEMA
+from compactor.wiring.app import App
 from deploy.artefacts import Artefact, artefact_key
+from deploy.canary import with_release
 from deploy.checkout import Checkout
 from deploy.preflight import Preflight, faults_of, result_lines
+from deploy.resolved import Document
 from deploy.stack import Stack, change_lines
+from deploy.streams import logical_id
+from deploy.template_file import with_columns
 
 HURRIED = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
 """For checks, of which none is worth a long wait."""
@@ -42,6 +49,16 @@ def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = (), ha
     click.echo("\n".join(result_lines(results)))
     if faults := faults_of(results):
         raise SettingsError(faults)
+
+
+def document_of(checkout: Checkout, *, is_new: bool) -> Document:
+    """The whole template of a checkout: with its release, and with the columns that are known now in its tables."""
+    template, settings = checkout.template, checkout.settings
+    for each in settings.streams or (settings,):
+        schema = EMPTY_SCHEMA if is_new else App(each).registry.latest()
+        table_id = logical_id("EventsTable", each) if settings.streams else "EventsTable"
+        template = with_columns(template, schema, each.metadata_columns, table_id)
+    return with_release(template, __version__)
 
 
 def apply_template(

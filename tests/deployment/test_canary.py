@@ -15,6 +15,7 @@ from compactor.core.errors import SettingsError
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.wiring import operating
 from deploy import __main__ as main
+from deploy import steps
 from deploy.__main__ import deploy
 from deploy.canary import canary_of, release_of
 from deploy.canary_deployment import deploy_canary, withdraw_canary
@@ -41,11 +42,13 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         return SimpleNamespace(settings=settings, registry=registry)
 
     monkeypatch.setattr(main, "App", app)
+    monkeypatch.setattr(steps, "App", app)
     monkeypatch.setattr(operating, "publish_columns", lambda _: None)
     monkeypatch.setattr("deploy.checkout.load_template", template)  # read once
 
     def checked_out(version: str) -> None:
         monkeypatch.setattr("deploy.__main__.__version__", version)
+        monkeypatch.setattr("deploy.steps.__version__", version)
         monkeypatch.setattr("deploy.canary_deployment.__version__", version)
 
     return checked_out
