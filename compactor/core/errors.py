@@ -167,7 +167,7 @@ class StuckError(CompactorError):
 class RecordUnreadable(StuckError):
     """A ledger record is damaged."""
 
-    next_move = "restore its earlier version: `compactor restore OBJECT`; then run it again"
+    next_move = "restore an earlier version of the object (in S3: `compactor restore OBJECT`), then run it again"
 
 
 class StagingLost(StuckError):

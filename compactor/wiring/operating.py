@@ -65,17 +65,17 @@ def publish_columns(app: App) -> Published:
     return published(app.catalog_table.name, schema.version, differed)
 
 
-def earlier_version(app: App, uri: str) -> tuple["ObjectVersion", Callable[[], None]]:
-    """The newest version of an object in S3 before the current one, and what makes it the current one.
+def earlier_version(app: App, uri: str, version_id: str) -> tuple["ObjectVersion", Callable[[], None]]:
+    """An earlier version of an object in S3, and what makes it the current one.
 
     Raises:
-        ObjectNotFound: The bucket keeps no earlier version.
+        ObjectNotFound: The bucket keeps no such version.
     """
-    from compactor.adapters.aws.s3.versions import earlier_version, restore
+    from compactor.adapters.aws.s3.versions import earlier_version, make_current
 
     client = app.store_spec.client("s3")
-    found = earlier_version(client, uri)
-    return found, lambda: restore(client, found)
+    found = earlier_version(client, uri, version_id)
+    return found, lambda: make_current(client, found)
 
 
 def check_schema_file(app: App, data: bytes, uri: str) -> None:

@@ -95,6 +95,7 @@ BEYOND_CALLS: Mapping[str, Mapping[str, str]] = {
     },
     "JobRole": {
         **dict.fromkeys(LOGS, "Glue writes the log"),
+        "logs:CreateLogGroup": "Glue's agents ask for a log group that exists",
         "cloudwatch:PutMetricData": "Glue's own metrics",
         "s3:GetObject": "S3A reads input, staging and checkpoints; Glue fetches script, packages and environment",
         "s3:ListBucket": "S3A lists folders and detects missing objects",

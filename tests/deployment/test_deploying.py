@@ -107,7 +107,7 @@ def test_from_plan_to_stack(session: Any, root: Path, capsys: pytest.CaptureFixt
     deploy("dev", Session, confirm=lambda: asked.append(True) or True, root=root)
     again, errors = capsys.readouterr()
     assert errors == ""  # the template of the stack was read, which has no canary
-    assert "exists and is not this stack's" not in again
+    assert "exists outside this stack" not in again
     assert again.endswith("Nothing to change.\n")
     assert "upload  sha256" not in again
     assert asked == []

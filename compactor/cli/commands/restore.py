@@ -28,22 +28,24 @@ class Restored:
 
 @click.command("restore")
 @click.argument("uri", metavar="OBJECT")
+@click.option("--version", "version_id", default="", metavar="ID", help="Restore this version, as S3 names it.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show the version.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
 @reporting(Restored)
-def restore(invocation: Invocation, *, uri: str, dry_run: bool, yes: bool, as_json: bool) -> ExitCode:
+def restore(invocation: Invocation, *, uri: str, version_id: str, dry_run: bool, yes: bool, as_json: bool) -> ExitCode:
     """Restore the earlier version of a damaged or deleted record of the job.
 
-    OBJECT is a record, a manifest or a staged file in S3 that an error names. The bucket has to keep versions, as the
-    deployed work bucket does for 30 days. The damaged version stays below the restored one.
+    OBJECT is a record, a manifest or a staged file in S3 that an error names. The bucket has to keep versions: the
+    deployed work bucket does for RestoreDays, and for a day those of manifests and staged files. The damaged version
+    stays below the restored one.
 
-    Exit codes: 1 cancelled at the prompt, or the bucket keeps no earlier version.
+    Exit codes: 1 cancelled at the prompt, the bucket keeps no earlier version, or it was restored already.
     """
     settings = invocation.deployment()
     places = (settings.paths.state, settings.paths.manifests)
     if not any(is_within(uri, place) for place in places):
         raise click.BadParameter(f"{uri}: expected an object within {' or '.join(places)}", param_hint="OBJECT")
-    found, bring_back = operating.earlier_version(App(settings), uri)
+    found, bring_back = operating.earlier_version(App(settings), uri, version_id)
     version = f"the version of {found.modified_at:%Y-%m-%d %H:%M:%S} UTC, {size(found.size_bytes)}"
     if not (dry_run or yes):
         refusal = not_confirmed("restore", version, question=f"Restore {version}?", done="restored")

@@ -19,7 +19,8 @@ from compactor.core.documents.manifest_parsing import is_etag, moment
 from compactor.core.errors import InputError
 from compactor.core.text.formatting import shown
 
-_SOURCES = ("aws:s3", "minio:s3", "ceph:s3")
+_CEPH = "ceph:s3"  # sends keys as they are [Ceph, rgw_pubsub.cc]; all others encode them
+_SOURCES = ("aws:s3", "minio:s3", _CEPH)
 _KEY_MAX_BYTES = 1024  # of a key [S3 user guide]; a claim's key has to fit into DynamoDB's 2,048
 _ETAG_MAX_CHARACTERS = 256
 _SNS_LEVELS = 3  # a topic may be subscribed to another topic's queue; deeper nesting is not expected
@@ -107,9 +108,10 @@ def _notified(record: object, where: str) -> ManifestFile | None:
     s3 = _table(record.get("s3"), f"{where}.s3")
     found = _table(s3.get("object"), f"{where}.s3.object")
     bucket = _text(_table(s3.get("bucket"), f"{where}.s3.bucket"), "name", f"{where}.s3.bucket")
+    key = _text(found, "key", f"{where}.s3.object")
     return _file(
         bucket,
-        _decoded(_text(found, "key", f"{where}.s3.object"), f"{where}.s3.object.key"),
+        key if source == _CEPH else _decoded(key, f"{where}.s3.object.key"),
         found,
         ("eTag", _text(found, "eTag", f"{where}.s3.object")),
         _time(record.get("eventTime"), f"{where}.eventTime"),

@@ -71,6 +71,24 @@ def test_a_damaged_record_gets_its_earlier_version_back(s3: Any, config: Path) -
     assert len(s3.list_object_versions(Bucket=BUCKET, Prefix=KEY)["Versions"]) == 6
 
 
+def test_a_repeated_call_does_not_bring_the_damage_back(s3: Any, config: Path) -> None:
+    """The version before a restored one is the damaged one; any version can be chosen by its id."""
+    put(s3, b"first", b"second", b"damaged")
+    assert call(config, RECORD, "--yes").exit_code == ExitCode.DONE
+    again = call(config, RECORD, "--yes")
+    assert (again.exit_code, body(s3)) == (ExitCode.FAILED, b"second")
+    assert "it was restored from version" in again.stderr
+    listed = s3.list_object_versions(Bucket=BUCKET, Prefix=KEY)["Versions"]
+    first = listed[-1]["VersionId"]
+    assert call(config, RECORD, "--yes", "--version", first).exit_code == ExitCode.DONE
+    assert body(s3) == b"first"
+    missing = call(config, RECORD, "--yes", "--version", "none")
+    assert missing.exit_code == ExitCode.FAILED
+    put(s3, b"damaged again")
+    assert call(config, RECORD, "--yes").exit_code == ExitCode.DONE
+    assert body(s3) == b"first"
+
+
 def test_a_deleted_record_comes_back(s3: Any, config: Path) -> None:
     """The marker of the deletion is no version."""
     put(s3, b"first", b"second")

@@ -64,11 +64,14 @@ def test_the_test_event_is_nothing(wrap: Callable[[Any], str]) -> None:
 
 
 @pytest.mark.parametrize("source", ["aws:s3", "minio:s3", "ceph:s3"])
-def test_stores_with_the_notifications_of_s3(source: str) -> None:
-    """MinIO and Ceph send the same records under a source of their own, and MinIO adds keys around them."""
-    given = {**record("raw", "a", 1, "e"), "eventSource": source}
+@pytest.mark.parametrize("key", ["a", "a+b%20c.ndjson", "x%FF", "a b", "\u00e4"])
+def test_stores_with_the_notifications_of_s3(source: str, key: str) -> None:
+    """MinIO and Ceph have a source of their own; MinIO adds keys around the records, and Ceph encodes no key."""
+    given = {**record("raw", key, 1, "e"), "eventSource": source}
+    if source == "ceph:s3":
+        given["s3"]["object"]["key"] = key
     body = json.dumps({"EventName": "s3:ObjectCreated:Put", "Key": "raw/a", "Records": [given]})
-    assert [file.uri for file in parse_body(body).files] == ["s3://raw/a"]
+    assert [file.uri for file in parse_body(body).files] == [f"s3://raw/{key}"]
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.3", "2.99", "2"])

@@ -1,4 +1,4 @@
-"""Restores earlier versions of objects, which a bucket with versioning keeps."""
+"""Brings back earlier versions of objects, which a bucket with versioning keeps."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from compactor.adapters.aws.errors import translated, translated_pages
-from compactor.core.errors import AccessError, ObjectNotFound
+from compactor.core.errors import AccessError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3
+
+_SOURCE = "compactor-restored-version"  # of the metadata of an object that was brought back: the version it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +22,55 @@ class ObjectVersion:
     modified_at: datetime
 
 
-def earlier_version(client: Any, uri: str) -> ObjectVersion:
-    """The newest version of an object before the current one, or before its deletion.
+def earlier_version(client: Any, uri: str, version_id: str = "") -> ObjectVersion:
+    """The newest version of an object before the current one, or before its deletion; or the one with an id.
 
     Args:
         client: A boto3 S3 client.
         uri: The object.
+        version_id: As S3 names the version; empty for the newest one.
 
     Raises:
-        AccessError: It is no object in S3, or its versions may not be listed.
-        ObjectNotFound: The bucket keeps no earlier version of it.
+        AccessError: It is no object in S3, or its versions may not be listed; or the current version was brought back
+            already, so that the one before it is the damaged one, and no id is given.
+        ObjectNotFound: The bucket keeps no such version of it.
     """
     bucket, key = _split(uri)
-    found = max(_earlier(client, uri, bucket, key), key=lambda each: each.modified_at, default=None)
+    if not version_id and (source := _restored_from(client, uri, bucket, key)):
+        raise AccessError(f"{uri}: it was restored from version {source} already; for another one, give --version")
+    versions = (each for each in _kept_versions(client, uri, bucket, key) if version_id in {"", each.version_id})
+    found = max(versions, key=lambda each: each.modified_at, default=None)
     if found is None:
-        raise ObjectNotFound(f"{uri}: the bucket {bucket} keeps no earlier version of this object")
+        which = f"earlier version {version_id}" if version_id else "earlier version"
+        raise ObjectNotFound(f"{uri}: the bucket {bucket} keeps no {which} of this object")
     return found
 
 
-def restore(client: Any, version: ObjectVersion) -> None:
+def make_current(client: Any, version: ObjectVersion) -> None:
     """Make a version the current one, by copying it. The versions after it stay."""
     bucket, key = _split(version.uri)
     with translated(version.uri):
-        source = {"Bucket": bucket, "Key": key, "VersionId": version.version_id}
-        client.copy_object(CopySource=source, Bucket=bucket, Key=key)
+        made = client.copy_object(
+            CopySource={"Bucket": bucket, "Key": key, "VersionId": version.version_id},
+            Bucket=bucket,
+            Key=key,
+            Metadata={_SOURCE: version.version_id},
+            MetadataDirective="REPLACE",
+        )
+    if "ETag" not in made.get("CopyObjectResult", ()):  # S3 answers 200 before it copies [API, CopyObject]
+        raise StoreUnavailable(f"{version.uri}: the response ended before the version was restored")
 
 
-def _earlier(client: Any, uri: str, bucket: str, key: str) -> Iterator[ObjectVersion]:
+def _restored_from(client: Any, uri: str, bucket: str, key: str) -> str:
+    """The version that the current one was brought back from; empty if it is another one, or none."""
+    try:
+        with translated(uri):
+            return str(client.head_object(Bucket=bucket, Key=key)["Metadata"].get(_SOURCE, ""))
+    except ObjectNotFound:
+        return ""
+
+
+def _kept_versions(client: Any, uri: str, bucket: str, key: str) -> Iterator[ObjectVersion]:
     pages = client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=key)
     for page in translated_pages(uri, pages):
         for each in page.get("Versions", ()):
