@@ -22,7 +22,7 @@ from deploy.stack_parameters import settings_parameters, stack_parameters, with_
 from deploy.streams import with_streams
 from deploy.template_file import load_template, with_modules
 
-_OF_CODE = ("ArtefactBucketName", "GlueVersion")  # parameters that decide what the code is and where
+_OF_CODE = ("ArtefactBucketName", "Environment", "GlueVersion")  # parameters that decide what the code is and where
 
 NewSession = Callable[..., Any]
 """Creates a boto3 session for a `region_name`."""
@@ -77,7 +77,8 @@ def read_checkout(environment: str, new_session: NewSession, root: Path, *, para
     given, tags = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     file = _settings_file(environment, root)
     if parameters_only:
-        release = _deployed_release(Stack(session.client("cloudformation"), settings.control.job_name), given)
+        known = {**given, "Environment": settings.metrics.environment}
+        release = _deployed_release(Stack(session.client("cloudformation"), settings.control.job_name), known)
         changed = settings_artefact(settings.metrics.environment, file)
         release = replace(release, keys={**release.keys, changed.parameter: changed.key}, files=[changed])
     else:

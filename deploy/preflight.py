@@ -192,7 +192,7 @@ class Preflight:
         address, job = self.parameters["AlarmEmail"], self.parameters["JobName"]
         topic = f"{job}-alarms"
         confirmed, waiting = ([], []) if self.is_new else self._subscriptions(topic)
-        if address and self.is_new:
+        if address and address not in (*confirmed, *waiting):
             yield "ok", f"AWS sends a mail to {address}; alarms arrive once its link is opened"
         elif address in waiting:
             yield "warning", f"{address} has not confirmed its subscription: open the link in the mail from AWS"

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -21,9 +22,9 @@ from compactor.wiring.control import job_runs, policy_of
 from deploy import ROOT
 from deploy.checkout import NewSession, read_settings
 from deploy.exits import told_errors
-from deploy.resolved import Document
+from deploy.resolved import Document, Resolver
 from deploy.restart import FORCED_SECONDS, POLL_SECONDS
-from deploy.stack import DeploymentError, Stack
+from deploy.stack import Deployed, DeploymentError, Stack
 
 KEEPS = {"Retain", "RetainExceptOnCreate"}
 """Deletion policies by which a resource outlives its stack."""
@@ -70,7 +71,7 @@ def remove(
         Whether the stack was deleted.
 
     Raises:
-        SettingsError: The job runs on EMR Serverless.
+        SettingsError: The job runs on EMR Serverless, or the stack has jobs that the settings lack.
         DeploymentError: There is no stack, a run does not end, or CloudFormation did not delete everything.
     """
     settings, session = read_settings(environment, new_session, root)
@@ -80,8 +81,13 @@ def remove(
         raise SettingsError([f"[emr] is set -> expected no such section: {back}"])
     if not stack.exists():
         raise DeploymentError(f"stack {stack.name}: not deployed, so there is nothing to remove")
-    template = stack.deployed().template
+    found = stack.deployed()
+    template = found.template
+    jobs = {each.run_name: each for job in settings.jobs for each in job.by_shard}
     resources = {name: each for name, each in stack.resources().items() if name in template["Resources"]}
+    if unknown := sorted(_glue_jobs(found) - jobs.keys()):
+        expected = "the settings do not have it -> expected them as they are deployed"
+        raise SettingsError([f"job {name}: {expected}" for name in unknown])
     staying = {
         name: each for name, each in resources.items() if template["Resources"][name].get("DeletionPolicy") in KEEPS
     }
@@ -93,18 +99,18 @@ def remove(
     if not confirm():
         click.echo("Nothing was changed.")
         return False
-    _stop_calls(session.client("events"), resources, template)
-    for app in (App(each) for job in settings.jobs for each in job.by_shard):
-        Ending(
-            job=runs_of(app),
-            runs=app.runs_of_shard,
-            drain_seconds=policy_of(app.settings).drain_seconds,
-            clock=app.clock,
-            seconds=time.monotonic,
-            pause=time.sleep,
-            echo=click.echo,
-        ).go()
-    stack.delete()
+    with _without_calls(session.client("events"), resources, template):
+        for app in map(App, jobs.values()):
+            Ending(
+                job=runs_of(app),
+                runs=app.runs_of_shard,
+                drain_seconds=policy_of(app.settings).drain_seconds,
+                clock=app.clock,
+                seconds=time.monotonic,
+                pause=time.sleep,
+                echo=click.echo,
+            ).go()
+        stack.delete()
     click.echo(
         "Deleted. What stays costs its storage, old versions of objects included, and a key of its own $1 a month."
     )
@@ -152,7 +158,7 @@ class Ending:
                 late = (
                     f"run {', '.join(sorted(living))}: still alive {shown_seconds(waited)} after it was asked to stop"
                 )
-                raise DeploymentError(f"{late}; end it, then repeat the command. The stack is there, and starts no run")
+                raise DeploymentError(f"{late}; end it, then repeat the command")
             if waited >= self.drain_seconds:
                 for run_id in (each for each, is_of_glue in living.items() if is_of_glue and each not in stopped):
                     self.job.stop(run_id)
@@ -172,17 +178,39 @@ def _kind(template: Document, logical: str) -> str:
     return str(template["Resources"][logical]["Type"])
 
 
+def _glue_jobs(found: Deployed) -> set[str]:
+    """The names of the jobs of a stack."""
+    resolver = Resolver(found.template, found.parameters)
+    jobs = (each for each in found.template["Resources"].values() if each["Type"] == "AWS::Glue::Job")
+    return {str(resolver.value(each["Properties"]["Name"])) for each in jobs}
+
+
 def _lines(staying: Mapping[str, str], template: Document) -> Iterator[str]:
     for logical, name in staying.items():
         yield f"  {_kind(template, logical).rpartition('::')[2]:8}{name.rpartition('/')[2]}"
 
 
-def _stop_calls(events: Any, resources: Mapping[str, str], template: Document) -> None:
-    """Disable the rules by which AWS calls the control plane, so that it starts no further run."""
-    for logical, name in resources.items():
-        if _kind(template, logical) == "AWS::Events::Rule" and "ControlFunction" in str(template["Resources"][logical]):
-            events.disable_rule(Name=name)
+@contextmanager
+def _without_calls(events: Any, resources: Mapping[str, str], template: Document) -> Iterator[None]:
+    """Disable the rules by which AWS calls the control plane, which would start further runs.
+
+    If the removal fails, they are enabled again, so that the job that is left is not left alone.
+    """
+    rules = [
+        name
+        for logical, name in resources.items()
+        if _kind(template, logical) == "AWS::Events::Rule" and "ControlFunction" in str(template["Resources"][logical])
+    ]
+    for name in rules:
+        events.disable_rule(Name=name)
     click.echo("The control plane is not called any more, so no run is started.")
+    try:
+        yield
+    except BaseException:
+        for name in rules:
+            events.enable_rule(Name=name)
+        click.echo("Not removed. The control plane is called again.", err=True)
+        raise
 
 
 if __name__ == "__main__":

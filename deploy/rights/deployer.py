@@ -34,7 +34,7 @@ OWN = {
         ("*",),
     ),
     "StopCalls": (
-        ("events:DisableRule",),
+        ("events:DisableRule", "events:EnableRule"),
         ("arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${JobName}-*",),
     ),
     "EndRuns": (

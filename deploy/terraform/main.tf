@@ -1,5 +1,5 @@
-# Creates the stack that `make stack ENV=dev` has written to dist/stack/dev: uploads its files, then the template.
-# Keys contain the hash of their file, so objects of earlier deployments stay for runs that still use them.
+# Creates the stack that `make stack ENV=dev` has written to dist/stack/dev: uploads its files by the AWS CLI, then
+# deploys the template. Keys contain the hash of their file, so none is overwritten.
 
 terraform {
   required_version = ">= 1.5"
@@ -20,30 +20,28 @@ locals {
   stack = jsondecode(file(var.stack))
 }
 
-resource "aws_s3_object" "file" {
-  for_each = local.stack.files
-  bucket   = local.stack.bucket
-  key      = each.key
-  source   = each.value
-
-  lifecycle {
-    create_before_destroy = true
-  }
+locals {
+  template_key = "${local.stack.name}/template/${filesha256(local.stack.template)}.json"
+  files        = merge(local.stack.files, { (local.template_key) = local.stack.template })
 }
 
-resource "aws_s3_object" "template" {
-  bucket = local.stack.bucket
-  key    = "${local.stack.name}/template/${filesha256(local.stack.template)}.json"
-  source = local.stack.template
+# Not as objects of Terraform, which would delete those of the release before while its runs still use them.
+resource "terraform_data" "upload" {
+  for_each         = local.files
+  triggers_replace = each.key
+
+  provisioner "local-exec" {
+    command = "aws s3 cp --only-show-errors --region ${local.stack.region} '${each.value}' 's3://${local.stack.bucket}/${each.key}'"
+  }
 }
 
 resource "aws_cloudformation_stack" "compactor" {
   name         = local.stack.name
-  template_url = "https://${local.stack.bucket}.s3.${local.stack.region}.amazonaws.com/${aws_s3_object.template.key}"
+  template_url = "https://${local.stack.bucket}.s3.${local.stack.region}.amazonaws.com/${local.template_key}"
   parameters   = local.stack.parameters
   tags         = local.stack.tags
   capabilities = ["CAPABILITY_NAMED_IAM"]
-  depends_on   = [aws_s3_object.file]
+  depends_on   = [terraform_data.upload]
 }
 
 output "outputs" {

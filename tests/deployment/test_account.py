@@ -249,6 +249,7 @@ def test_policies_that_would_be_too_long_are_found_before() -> None:
         ("a@example.com", {}, True, "ok", "once its link is opened"),
         ("a@example.com", {"a@example.com": False}, False, "warning", "has not confirmed its subscription"),
         ("a@example.com", {"a@example.com": True}, False, "ok", "1 confirmed subscriptions"),
+        ("a@example.com", {"b@example.com": True}, False, "ok", "once its link is opened"),
         ("", {"b@example.com": False}, False, "warning", "no one receives alarms"),
         ("", {"https://pager.example.com": True}, False, "ok", "1 confirmed subscriptions"),
     ],

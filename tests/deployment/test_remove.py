@@ -127,6 +127,32 @@ def test_what_holds_data_stays(session: Any, root: Path, capsys: pytest.CaptureF
         removed(root, Glue())
 
 
+def test_a_removal_that_fails_leaves_the_job_to_its_control_plane(session: Any, root: Path) -> None:
+    """A run that cannot be listed ends the removal, and the schedules are as they were."""
+    deploy("dev", Session, confirm=lambda: True, root=root)
+
+    class Broken(Glue):
+        def list(self, since: datetime) -> list[JobRun]:
+            raise DeploymentError(f"no answer on runs since {since}")
+
+    with pytest.raises(DeploymentError, match="no answer"):
+        removed(root, Broken())
+    rule = session.client("events").describe_rule(Name="compactor-dev-control")
+    assert rule["State"] == "ENABLED"
+
+
+@pytest.mark.usefixtures("session")
+def test_the_settings_have_to_be_those_that_are_deployed(root: Path) -> None:
+    """A job that they lack would be deleted with its run."""
+    settings = root / "config" / "dev.toml"
+    before = settings.read_text()
+    settings.write_text(before.replace("[control]", "[control]\nshards = 2", 1))
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    settings.write_text(before)
+    with pytest.raises(SettingsError, match="job compactor-dev-shard-2: the settings do not have it"):
+        removed(root, Glue())
+
+
 @pytest.mark.usefixtures("session")
 def test_a_job_on_emr_is_removed_first(root: Path) -> None:
     """Its stack is another one, and its runs are not Glue's."""
