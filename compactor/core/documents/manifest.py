@@ -1,6 +1,6 @@
 """Manifests: the files that are compacted together, and why a manifest can become a dead letter."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 
 from pydantic import Field, NonNegativeInt, field_serializer
@@ -101,6 +101,11 @@ class ManifestFile(Document):
         """Each announced version as an entry of its own."""
         yield self
         yield from (self.model_copy(update={"etag": each, "other_etags": None}) for each in self.other_etags or ())
+
+    def without(self, etags: Container[str | None]) -> "ManifestFile | None":
+        """The entry without some of its versions; None if no other is left."""
+        left = [each.etag for each in self.versions if each.etag not in etags]
+        return self.model_copy(update={"etag": left[0], "other_etags": tuple(left[1:]) or None}) if left else None
 
     @property
     def origin_uri(self) -> str:

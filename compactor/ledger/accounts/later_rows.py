@@ -40,20 +40,19 @@ class FileInCommit(NamedTuple):
 
     Attributes:
         moment: When the attempt that read it started.
-        etag: The version; empty if unknown.
-        has_rows: Whether it was compacted. If not, it had changed: the version no longer exists, and no operator is
-            needed.
+        etags: The version that was read, and those that no longer existed and so need no operator.
+        has_rows: Whether it was compacted. If not, it had changed, and no version was read.
     """
 
     moment: datetime
-    etag: str
+    etags: frozenset[str]
     has_rows: bool
 
     def settles(self, version: Version) -> bool:
         """Whether it has rows of a later version, or of this very version, which it took over."""
         if self.has_rows and self.moment > version.started_at:
             return True
-        is_same = bool(version.etag) and self.etag == version.etag
+        is_same = bool(version.etag) and version.etag in self.etags
         return is_same and self.moment > version.started_at - CLOCKS_APART
 
 
@@ -125,21 +124,27 @@ def _rows_of(
 
 
 def _read(state: State, commit: Commit, wanted: frozenset[str]) -> dict[str, FileInCommit]:
-    named = [(uri, file) for file in commit.files if (uri := canonical(file.uri)) in wanted]
+    named = [
+        (uri, file)
+        for file in commit.files
+        if (uri := canonical(file.uri)) in wanted and file.status in {FileStatus.COMPACTED, FileStatus.CHANGED}
+    ]
+    missed = {uri for uri, file in named if file.superseded or file.status is FileStatus.CHANGED}
+    versions = _versions(state, commit, missed) if missed else {}
     replaced = set(commit.replaced)
-    found = {
-        uri: FileInCommit(commit.decided_at if file.uri in replaced else commit.started_at, file.etag, has_rows=True)
+    return {
+        uri: FileInCommit(
+            commit.decided_at if file.uri in replaced else commit.started_at,
+            versions.get(uri, frozenset()) | {file.etag},
+            has_rows=file.status is FileStatus.COMPACTED,
+        )
         for uri, file in named
-        if file.status is FileStatus.COMPACTED
     }
-    if changed := {uri for uri, file in named if file.status is FileStatus.CHANGED}:
-        found |= _changed(state, commit, changed)
-    return found
 
 
-def _changed(state: State, commit: Commit, uris: Container[str]) -> dict[str, FileInCommit]:
-    """Files that had changed, with the versions named in the manifest: the commit does not have them."""
+def _versions(state: State, commit: Commit, uris: Container[str]) -> dict[str, frozenset[str]]:
+    """The versions of files that are named in the manifest: the commit has only those that were read."""
     accepted = state.ledger.accepted(commit.manifest_id)
     files = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
-    named = ((canonical(file.uri), file.etag or "") for file in files)
-    return {uri: FileInCommit(commit.started_at, etag, has_rows=False) for uri, etag in named if uri in uris}
+    named = ((canonical(file.uri), file.versions) for file in files)
+    return {uri: frozenset(each.etag or "" for each in versions) for uri, versions in named if uri in uris}

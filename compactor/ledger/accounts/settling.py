@@ -4,7 +4,7 @@ A quarantined file version is settled once it was redriven, or once an attempt t
 later version that was quarantined too settles nothing, nor does a deleted file. It may be given up; see `GivenUp`.
 
 A dead letter is settled once it was redriven or given up, or once later manifests have committed rows for each of its
-files: from the version that it names, or a later one. This happens when a redrive claims its files and dies before
+files: from each version that it names, or a later one. This happens when a redrive claims its files and dies before
 recording itself, and a plan takes them over. A file that had changed by then needs no rows: its new version has its own
 event. A refused duplicate of a planned manifest is settled once that one is committed.
 
@@ -221,7 +221,8 @@ def named_versions(account: Account) -> list[Version]:
     letter, accepted = account.letter, account.accepted
     if letter is None or accepted is None or accepted.manifest is None:
         return []
-    return [Version(account.id, file.uri, letter.decided_at, file.etag or "") for file in accepted.manifest.files]
+    versions = (each for file in accepted.manifest.files for each in file.versions)
+    return [Version(account.id, each.uri, letter.decided_at, each.etag or "") for each in versions]
 
 
 def open_file(file: OpenFile) -> QuarantinedFile:

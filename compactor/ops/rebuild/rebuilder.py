@@ -30,7 +30,8 @@ UNDECIDED_SECONDS = 3600.0
 """A rebuild decides right after writing its open marker. The writer of an older marker has died."""
 
 _OVERTAKEN = "another rebuild of its manifest was faster; run the command again"
-_NOT_COMPARED = {"detail", "reject_rows"}  # a long line may be kept in different pieces
+# A long line may be kept in different pieces, and only the version that was read is read again.
+_NOT_COMPARED = {"detail", "reject_rows", "superseded"}
 _OF_THE_VERSION = {"etag", "digest"}  # a touched file has a different version, and S3 has no digest
 
 

@@ -149,6 +149,8 @@ def _reports(previous: Sequence[FileReport], staged: Sequence[FileReport]) -> li
     """One report per file of the manifest. Quarantined files stay quarantined, without kept samples."""
     again = {file.uri: file for file in staged}
     return [
-        again[file.uri] if file.status is FileStatus.COMPACTED else file.model_copy(update={"reject_rows": 0})
+        again[file.uri].model_copy(update={"superseded": file.superseded})
+        if file.status is FileStatus.COMPACTED
+        else file.model_copy(update={"reject_rows": 0})
         for file in previous
     ]

@@ -23,10 +23,14 @@ from compactor.ops.redrive.redrivable import Refused
 from compactor.sources.claiming import claim_key, manifests_of
 from compactor.sources.file_search import FileSearch, Naming
 
+_Version = tuple[str, str | None]
+"""The URI and ETag of a file."""
 
-def _keys(files: Sequence[ManifestFile]) -> dict[str, str]:
-    """The URI of each file by the keys of its claims."""
-    return {claim_key(each): each.uri for file in files if file.etag is not None for each in file.versions}
+
+def _keys(files: Sequence[ManifestFile]) -> dict[str, _Version]:
+    """The versions of files by the keys of their claims."""
+    versions = (each for file in files if file.etag is not None for each in file.versions)
+    return {claim_key(each): (each.uri, each.etag) for each in versions}
 
 
 @dataclass(slots=True)
@@ -44,8 +48,8 @@ class Draft:
     # By URI, why a file was quarantined or its manifest dead-lettered
     reasons: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)  # by URI, why a file cannot be redriven
-    held: dict[str, str] = field(default_factory=dict)  # by URI, the other manifest that has a refused file
-    versions: dict[str, str | None] = field(default_factory=dict)  # by URI, the version of a refused file, if known
+    # By URI and version, the other manifest that has it
+    held: dict[str, dict[str | None, str]] = field(default_factory=dict)
     planned: set[str] = field(default_factory=set)  # URIs that only plans give, if the manifest was refused
 
     def is_own(self, holder: str) -> bool:
@@ -63,27 +67,33 @@ class Draft:
 
     def refuse(self, refused: Mapping[str, str]) -> None:
         """Leave out files, by URI with the reason."""
+        for file in self.files:
+            if file.uri in refused:
+                self.held.pop(file.uri, None)  # others have only some of its versions
         self.refused.update(refused)
-        self.versions.update({file.uri: file.etag for file in self.files if file.uri in refused})
         self.files = [file for file in self.files if file.uri not in refused]
 
-    def refuse_held(self, holders: Mapping[str, str]) -> None:
-        """Leave out files that other manifests have claimed, by URI with the holder."""
-        self.held.update(holders)
-        self.refuse({uri: f"manifest {holder} has claimed it" for uri, holder in holders.items()})
+    def refuse_held(self, holders: Mapping[_Version, str], has: str = "has claimed it") -> None:
+        """Leave out versions that other manifests have, with the holder, and files without any other version."""
+        for (uri, etag), holder in holders.items():
+            self.held.setdefault(uri, {})[etag] = holder
+            self.refused[uri] = f"manifest {holder} {has}"
+        left = [file.without(self.held.get(file.uri, ())) for file in self.files]
+        self.files = [file for file in left if file is not None]
+        for file in self.files:
+            self.refused.pop(file.uri, None)
 
     def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
         """Leave out the given files that another manifest has; `found` has the namings by canonical URI."""
-        refused: dict[str, str] = {}
-        for file in files:
-            etags = [each.etag for each in file.versions]
+        holders: dict[str, dict[_Version, str]] = {}
+        for file in (version for each in files for version in each.versions):
             namings = found.get(canonical(file.uri), ())
-            naming = next((each for each in namings if any(map(each.may_have, etags))), None)
+            naming = next((each for each in namings if each.may_have(file.etag)), None)
             if naming is not None:
                 has = "has compacted it" if naming.state == "compacted" else "names it, and is not done"
-                refused[file.uri] = f"manifest {naming.manifest_id} {has}"
-                self.held[file.uri] = naming.manifest_id
-        self.refuse(refused)
+                holders.setdefault(has, {})[file.uri, file.etag] = naming.manifest_id
+        for has, versions in holders.items():
+            self.refuse_held(versions, has)
 
     def refusals(self) -> list[Refused]:
         """The files that were left out."""
@@ -192,8 +202,9 @@ class RedrivePlanner:
         else:
             draft = self._draft_of_files(account, root, reason)
         holders = self._holders(draft.files)
-        draft.refuse_held({uri: holder for uri, holder in holders.items() if not draft.is_own(holder)})
-        draft.unclaimed.update(file.uri for file in draft.files if file.uri not in holders)
+        draft.refuse_held({version: holder for version, holder in holders.items() if not draft.is_own(holder)})
+        versions = (each for file in draft.files for each in file.versions)
+        draft.unclaimed.update(each.uri for each in versions if (each.uri, each.etag) not in holders)
         return draft
 
     def refuse_known(self, drafts: Sequence[Draft]) -> None:
@@ -228,7 +239,8 @@ class RedrivePlanner:
     def free(self, draft: Draft, files: Sequence[ManifestFile]) -> list[ManifestFile]:
         """The given files that no other draft has taken since the last search."""
         draft.refuse_named(files, self._named_here)
-        return [file for file in files if file.uri not in draft.refused]
+        uris = {file.uri for file in files}
+        return [file for file in draft.files if file.uri in uris]
 
     def claim(self, draft: Draft, files: Sequence[ManifestFile], manifest_id: str) -> list[ManifestFile]:
         """Claim a draft's files for a manifest to be written; return the claimed ones."""
@@ -246,10 +258,11 @@ class RedrivePlanner:
                 )
         lost = {keys[key]: manifests[holder] for key, holder in others.items() if key not in effective_redrives}
         draft.refuse_held(lost)
-        return [file for file in files if file.uri not in lost]
+        uris = {file.uri for file in files}
+        return [file for file in draft.files if file.uri in uris]
 
-    def _holders(self, files: Sequence[ManifestFile]) -> dict[str, str]:
-        """The manifest that holds each file, by URI; omits free files and those of unknown version."""
+    def _holders(self, files: Sequence[ManifestFile]) -> dict[_Version, str]:
+        """The manifest that holds each version; omits free and unknown ones."""
         keys = _keys(files)
         if self.claims is None or not keys:
             return {}
@@ -272,12 +285,14 @@ class RedrivePlanner:
             or draft.refused.keys() != draft.held.keys()
         ):
             return ""
-        commits = {each.id: each.commit for each in accounts_of(self.state, draft.held.values(), Detail.ACCEPTED)}
-        has = {each: _compacted(commit) if commit is not None else {} for each, commit in commits.items()}
-        for uri, holder in draft.held.items():
-            if not any(each.may_have(draft.versions.get(uri)) for each in has[holder].get(canonical(uri), ())):
-                return ""
-        number, last = len(draft.held), list(draft.held.values())[-1]
+        holders = [holder for held in draft.held.values() for holder in held.values()]
+        commits = {each.id: each.commit for each in accounts_of(self.state, holders, Detail.ACCEPTED)}
+        has = {each: _compacted(commit, missed=True) if commit is not None else {} for each, commit in commits.items()}
+        for uri, held in draft.held.items():
+            for etag, holder in held.items():
+                if not any(each.may_have(etag) for each in has[holder].get(canonical(uri), ())):
+                    return ""
+        number, last = len(draft.held), holders[-1]
         if number == 1:
             return f"manifest {last} has compacted its file"
         return f"other manifests have compacted its {number:,} files, the last one {last}"
@@ -352,12 +367,14 @@ def _named(report: FileReport) -> ManifestFile:
     return named if named.grown else named.model_copy(update={"size_bytes": None, "etag": None, "range": None})
 
 
-def _compacted(commit: Commit) -> dict[str, list[Naming]]:
-    return {
-        canonical(report.uri): [Naming(commit.manifest_id, canonical(report.uri), report.etag or None, "compacted")]
-        for report in commit.files
-        if report.status is FileStatus.COMPACTED
-    }
+def _compacted(commit: Commit, *, missed: bool = False) -> dict[str, list[Naming]]:
+    """The compacted files, in the version that was read; with `missed` also in those that no longer existed."""
+    found: dict[str, list[Naming]] = {}
+    for report in commit.files:
+        if report.status is FileStatus.COMPACTED:
+            uri, etag = canonical(report.uri), None if missed and report.superseded else report.etag or None
+            found[uri] = [Naming(commit.manifest_id, uri, etag, "compacted")]
+    return found
 
 
 def _pinned(file: ManifestFile, found: ObjectInfo | str | None) -> ManifestFile:

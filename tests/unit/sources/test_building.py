@@ -10,10 +10,12 @@ from compactor.core.layout import base_name
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.trace.trace import TraceState
+from compactor.sources.claiming import claim_key
 from compactor.wiring import finding, operating
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
-from tests.support.harness import GOOD, Harness
+from tests.support.harness import FLAWED, GOOD, Harness
+from tests.support.rebuilding import rebuild
 from tests.support.recent_commits import recent_commit
 from tests.support.redriving import exhaust, redrive
 from tests.support.s3_messages import SHAPES, notification, record, wrapped
@@ -147,6 +149,67 @@ def test_every_version_is_known_without_claims() -> None:
     assert build(harness, version(harness.named(A).etag or "", 1), version("e2", 2)).plans[""].planned_before == 2
     harness.run_once()
     harness.check_exact([A])
+
+
+def test_a_rebuild_keeps_the_versions_that_no_longer_existed(harness: Harness) -> None:
+    """It rereads only the version that was read, and counts the others as the first commit does."""
+    harness.store.put(A, GOOD)
+    build(harness, version("e0", 1), version(harness.named(A).etag or "", 2))
+    [planned] = seal(harness, after_seconds=60).manifests
+    harness.run_once()
+    [output] = harness.commit(planned.manifest_id).outputs
+    before = harness.verification().files_by_status
+    harness.store.delete([output.final])
+    assert [each.generation for each in rebuild(harness).rebuilt] == [2]
+    [report] = harness.commit(planned.manifest_id).files
+    found = harness.verification()
+    assert (report.superseded, found.files_by_status, found.discrepancies) == (1, before, [])
+    harness.check_exact([A])
+
+
+@pytest.mark.parametrize("is_claimed", [False, True])
+@pytest.mark.parametrize("is_missed", [False, True])
+def test_a_dead_letter_is_open_until_all_its_versions_are_settled(*, is_missed: bool, is_claimed: bool) -> None:
+    """A redrive drops only the version that another manifest has: the lines of the other one would be lost."""
+    harness = Harness(root="s3://lake", builder={}, stream={"max_attempts": 2})
+    harness.store.put(A, FLAWED)
+    file = harness.named(A)
+    if is_claimed:
+        harness.claims.claim([claim_key(file)], "m0", now=harness.clock.now(), lease_seconds=1)
+    harness.put_manifest("m0.json", harness.manifest("m0", [file]).to_json())
+    if is_missed:
+        harness.store.put(A, GOOD)
+    harness.run_once()
+    harness.store.put(A, GOOD)
+    there = harness.named(A).etag or ""
+    both = file.model_copy(update={"other_etags": (there,)})
+    harness.put_manifest("m1.json", harness.manifest("m1", [both]).to_json())
+    exhaust(harness)
+    [letter] = harness.verification().dead_letter_manifests
+    assert (letter.settled_by, letter.is_settled) == ("", False)
+    [redriven] = redrive(harness, "manifests").redriven
+    harness.run_once()
+    [report] = harness.commit(redriven.manifest_id or "").files
+    is_dropped = is_claimed or not is_missed
+    assert (report.status, report.etag, report.superseded) == ("compacted", there, int(not is_dropped))
+    assert not harness.verification().needs_operator
+
+
+@pytest.mark.parametrize("read", ["last", "earlier", "none"])
+def test_a_manifest_settles_all_versions_that_it_names(read: str) -> None:
+    """It has the rows of one, or none, and no other one existed any more: no operator is needed."""
+    harness = Harness(root="s3://lake", builder={}, stream={"max_attempts": 2})
+    harness.store.put(A, GOOD)
+    there = harness.named(A).etag or ""
+    earlier, last = {"last": ("e1", there), "earlier": (there, "e2"), "none": ("e1", "e2")}[read]
+    file = harness.named(A).model_copy(update={"etag": last, "other_etags": (earlier,)})
+    harness.put_manifest("m0.json", harness.manifest("m0", [file]).to_json())
+    harness.run_once()
+    build(harness, version(earlier, 1), version(last, 2))
+    seal(harness, after_seconds=60)
+    exhaust(harness)
+    [letter] = harness.verification().dead_letter_manifests
+    assert letter.settled_by == "m0"
 
 
 NOT_DATA = {

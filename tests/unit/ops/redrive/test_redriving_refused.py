@@ -209,6 +209,23 @@ def test_the_same_manifest_in_the_right_place(harness: Harness) -> None:
     harness.check_exact()
 
 
+@pytest.mark.parametrize("read", ["last", "earlier"])
+def test_another_manifest_with_the_versions_of_a_file(harness: Harness, read: str) -> None:
+    """It compacted the one that existed, so that nothing is left of a dead letter that names the same versions."""
+    file = harness.file("a", GOOD)
+    etags = (file.etag, "e2") if read == "last" else ("e2", file.etag)
+    file = file.model_copy(update={"etag": etags[0], "other_etags": etags[1:]})
+    keys = [claim_key(each) for each in file.versions]
+    harness.put_manifest("m1.json", harness.manifest("m1", [file]).to_json())
+    exhaust(harness)
+    harness.claims.claim(keys, "m2", now=harness.clock.now(), lease_seconds=1)
+    scan = find_redrivable(harness.app().state, Scope("manifests"))
+    harness.put_manifest("m2.json", harness.manifest("m2", [file]).to_json())
+    harness.run_once()
+    [settled] = operating.redriver(harness.app()).redrive(scan).settled
+    assert settled.fate.endswith("manifest m2 has compacted its file")
+
+
 def test_what_cannot_be_redriven(harness: Harness) -> None:
     """Every named id without anything to redrive is refused with the reason."""
     harness.deliver("good", GOOD)
