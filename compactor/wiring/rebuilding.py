@@ -140,15 +140,15 @@ def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: st
     layout = app.layout
     own = dict.fromkeys(folder(canonical(each)) for each in (layout.output, layout.state, layout.manifests_folder))
     limits = Limits.of(settings)
+    prefixes = [place for place in settings.input.allowed_prefixes if not is_log(place)]
     return Eraser(
         state=app.state,
-        scanner=EraseScanner(state=app.state, search=search),
+        scanner=EraseScanner(state=app.state, search=search, prefixes=prefixes),
         inputs=InputEraser(state=app.state, wanted=wanted, limits=limits, inputs=inputs, decoder_of=NativeGrok),
         rebuilder_for=rebuilder_for,
         key=key,
         by=by,
         after=after,
-        prefixes=[folder(place) for place in settings.input.allowed_prefixes if not is_log(place)],
         table=settings.table.name if settings.has_table else "",
         leftovers={
             **{place: partial(remove_temporaries, place) for place in own if not is_s3(place)},

@@ -296,7 +296,7 @@ class SearchedPlace(Document):
         objects: The objects there that may have contained a value.
     """
 
-    what: Literal["rows", "rejects", "names", "input", "staging", "table", "temporary"]
+    what: Literal["rows", "rejects", "names", "letters", "input", "staging", "table", "temporary"]
     place: str
     objects: int
 

@@ -1,7 +1,7 @@
 """Parses manifests in every accepted form, in bounded time and memory even for hostile bytes."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
@@ -116,6 +116,22 @@ def parse_manifest(
     files = tuple(_completed(file, redriven_folder, rules) for file in manifest.files)
     has_origins = any(file.source_uri is not None or file.rejected_as is not None for file in files)
     return manifest.model_copy(update={"files": files, "rejects_of": manifest.rejects_of if has_origins else None})
+
+
+def uris_in(data: bytes, uri: str, allowed_prefixes: Sequence[str], rules: ManifestRules) -> Iterator[str]:
+    """Every string in a manifest, even one that cannot be accepted, that is the URI of a file that may be input.
+
+    Raises:
+        ManifestError: It is not one JSON object, or has too many values.
+    """
+    values: list[Any] = [_document(data, uri, rules)]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            if not uri_fault(layout.canonical(value)) and is_allowed(value, "", allowed_prefixes, ""):
+                yield value
+        elif isinstance(value, list | dict):
+            values += value.values() if isinstance(value, dict) else value
 
 
 def _document(data: bytes, uri: str, rules: ManifestRules) -> dict[str, Any]:

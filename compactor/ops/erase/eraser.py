@@ -111,7 +111,6 @@ class Eraser:
         key: The requested key.
         by: Who asks.
         after: Called when the manifests are done, to erase old copies of their rows elsewhere; returns the remainder.
-        prefixes: Where input may be.
         table: The table's name; empty if there is none.
         leftovers: By place, what deletes temporary files of killed processes, and yields those of living ones.
     """
@@ -122,7 +121,6 @@ class Eraser:
     rebuilder_for: Callable[[str], Rebuilder]
     key: str
     by: str
-    prefixes: Sequence[str]
     table: str
     after: Callable[[], Iterable[str]]
     leftovers: Mapping[str, Callable[[], Iterable[str]]]
@@ -173,7 +171,10 @@ class Eraser:
             (*scan.refused, *finished.refused, *made.refused, *refused),
             tuple(failed),
             (*finished.discrepancies, *made.discrepancies),
-            (*scan.places(self.state.layout, self.prefixes), *self._own_places(staged, [place for _, place in in_use])),
+            (
+                *scan.places(self.state.layout, self.scanner.prefixes),
+                *self._own_places(staged, [place for _, place in in_use]),
+            ),
         )
         end(self.state, begun, report)
         end_dead(self.state)
@@ -185,7 +186,7 @@ class Eraser:
             erased=tuple(each.erased for each in scan.held),
             inputs=tuple(self.inputs.erase(scan.candidates, dry_run=True)),
             refused=(*scan.refused, *map(_not_done, scan.undone)),
-            places=tuple(scan.places(self.state.layout, self.prefixes)),
+            places=tuple(scan.places(self.state.layout, self.scanner.prefixes)),
             dry_run=True,
         )
 

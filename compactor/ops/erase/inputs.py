@@ -22,7 +22,7 @@ from compactor.ndjson.lines import Limits, Reject, rejected_record
 from compactor.ops.erase.wanted import Wanted
 from compactor.schema.schema import NO_NEW_KEYS
 
-_NOT_COMPACTED = "its other lines are not in any output: redrive it, or delete it yourself"
+NOT_COMPACTED = "its other lines are not in any output: redrive it, or delete it yourself"
 _NOT_REDRIVEN = "no finished manifest has it: if no redrive is active, delete it yourself"
 NEEDED = "its manifest could not be erased, and may have to be rebuilt from it"
 ONLY_THERE = "the only copy of rejected lines that were too many to keep: delete it yourself"
@@ -75,16 +75,8 @@ def candidates_of(
                 grok=commit.grok,
                 is_own=redriven_owner(file.uri, layout.redriven_folder) is not None,
                 is_named=is_named,
-                kept_because=_NOT_COMPACTED if not is_compacted else ONLY_THERE if file.unkept_rejects else "",
+                kept_because=NOT_COMPACTED if not is_compacted else ONLY_THERE if file.unkept_rejects else "",
             )
-
-
-def letter_candidates(accepted: Accepted | None) -> Iterator[Candidate]:
-    """The input files of a dead letter: none of their lines is in any output."""
-    if accepted is None or accepted.manifest is None:
-        return
-    for file in accepted.manifest.files:
-        yield Candidate(file.uri, accepted.manifest_id, file.etag or "", kept_because=_NOT_COMPACTED)
 
 
 def copy_candidates(
@@ -101,7 +93,7 @@ def copy_candidates(
     elif accepted is not None and accepted.manifest is not None:
         needed = {file.uri for file in accepted.manifest.files}
     for uri in uris:
-        kept = _NOT_COMPACTED if uri in needed else ONLY_THERE if uri in alone else ""
+        kept = NOT_COMPACTED if uri in needed else ONLY_THERE if uri in alone else ""
         kept = kept if outcome is not None else _NOT_REDRIVEN
         yield Candidate(uri, manifest_id, is_own=True, kept_because=kept)
 

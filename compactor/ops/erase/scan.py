@@ -1,13 +1,14 @@
 """Finds data that contains a value before anything is erased: rows, rejected lines, files to search. Read-only."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 
-from compactor.core.documents.changes import Commit, ErasedManifest, SearchedPlace
+from compactor.core.documents.changes import Commit, DeadLetter, ErasedManifest, SearchedPlace
+from compactor.core.documents.manifest_parsing import check_length, uris_in
 from compactor.core.documents.records import Accepted
-from compactor.core.errors import CompactorError, ObjectNotFound, StagingError, StuckError
+from compactor.core.errors import CompactorError, ManifestError, ObjectNotFound, StagingError, StuckError
 from compactor.core.layout import Layout, ManifestKey, folder, is_delivery, is_within, redriven_owner
 from compactor.core.results import only
 from compactor.ledger.accounts.account import Account
@@ -15,10 +16,10 @@ from compactor.ledger.accounts.reading import Detail, Scope, account_of, folded
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
 from compactor.ops.erase.inputs import (
+    NOT_COMPACTED,
     Candidate,
     candidates_of,
     copy_candidates,
-    letter_candidates,
     named_partitions,
     names_value,
 )
@@ -28,6 +29,8 @@ from compactor.telemetry.error_text import described
 
 _IN_FOLDERS = "of its files were in a value's partition; the records keep its name"
 _IN_NAMES = "of its input files have a value in their names; the records keep it"
+_IN_LETTER = "its message, which the ledger keeps, or original has a value: after any redrive, delete {} and its reason"
+_NOT_READ = "no file that its original names was searched ({}): search them, then delete {} yourself"
 
 
 class NotSearched(NotChanged):
@@ -61,6 +64,7 @@ class _Searched:
     """A manifest whose records were searched; or, if committed, how many of its files of rows and of rejects were."""
 
     files: tuple[int, int] | None = None
+    kept: int = 0  # objects of a dead letter: the reason and, if it was kept, the original
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,9 @@ class EraseScan:
         yield SearchedPlace(what="rows", place=folder(layout.output), objects=rows)
         yield SearchedPlace(what="rejects", place=layout.rejects_folder, objects=rejects)
         yield SearchedPlace(what="names", place=layout.ledger_folder, objects=found.count(None))
-        for place in (*inputs, layout.redriven_folder):
+        letters = sum(each.kept for each in only(_Searched, self.parts))
+        yield SearchedPlace(what="letters", place=layout.failed_folder, objects=letters)
+        for place in (*map(folder, inputs), layout.redriven_folder):
             yield SearchedPlace(what="input", place=place, objects=sum(is_within(uri, place) for uri in uris))
 
     @property
@@ -116,6 +122,7 @@ class EraseScanner:
 
     state: State
     search: RowSearch
+    prefixes: Sequence[str]  # where input may be
 
     def scan(self) -> EraseScan:
         """Search everything."""
@@ -158,12 +165,12 @@ class EraseScanner:
 
     def _search(self, account: Account, visible: Visible) -> Iterator[object]:
         accepted, commit = account.accepted, account.commit
-        yield _Searched()
-        if (named := self._named(account)) > 0:
-            yield NotChanged(account.id, f"{named:,} {_IN_NAMES}")
         if account.letter is not None:
-            yield from letter_candidates(accepted)
-        elif commit is None or (not account.is_done and not commit.is_rebuilt):
+            yield from self._search_letter(account, account.letter)
+            return
+        yield _Searched()
+        yield from self._in_names(account)
+        if commit is None or (not account.is_done and not commit.is_rebuilt):
             yield NotChanged(account.id, "it is not done yet; run it again then")
         elif accepted is None:
             yield NotChanged(account.id, "the record of its acceptance is gone; expected it to be kept")
@@ -172,7 +179,30 @@ class EraseScanner:
         else:
             yield from self._search_commit(accepted, commit, visible)
 
-    def _named(self, account: Account) -> int:
+    def _search_letter(self, account: Account, letter: DeadLetter) -> Iterator[object]:
+        """Search the message and the original of a dead letter as bytes, and find the files that it names."""
+        layout, store, original = self.state.layout, self.state.store, b""
+        manifest = account.accepted.manifest if account.accepted is not None else None
+        place = layout.failed_manifest(account.id)
+        kept = store.stat(place)
+        yield _Searched(kept=1 if kept is None else 2)
+        try:
+            if kept is not None:
+                check_length(place, kept.size_bytes)
+                original = store.read(place)
+            named = uris_in(original, place, self.prefixes, self.state.rules)
+            for uri in named if manifest is None else (file.uri for file in manifest.files):
+                yield Candidate(uri, account.id, kept_because=NOT_COMPACTED)
+        except ManifestError as exc:
+            if exc.reason != "empty":  # the message may quote a value
+                yield NotSearched(account.id, _NOT_READ.format(exc.reason, place))
+        texts = (letter.message, letter.source_uri, original.decode(errors="surrogateescape"))
+        if self.search.wanted.in_names(texts):
+            yield NotChanged(account.id, _IN_LETTER.format(place))
+        else:
+            yield from self._in_names(account)
+
+    def _in_names(self, account: Account) -> Iterator[NotChanged]:
         """The number of input files whose names, or folders, contain a value; the id of the manifest counts, too."""
         wanted, accepted, commit = self.search.wanted, account.accepted, account.commit
         files = commit.files if commit is not None else ()
@@ -181,7 +211,8 @@ class EraseScanner:
         named = {uris[at] for at in wanted.in_names(uris)} | {
             each.origin_uri for each in files if names_value(each, wanted)
         }
-        return len(named) + bool(wanted.in_names([account.id]))
+        if many := len(named) + bool(wanted.in_names([account.id])):
+            yield NotChanged(account.id, f"{many:,} {_IN_NAMES}")
 
     def _search_commit(self, accepted: Accepted, commit: Commit, visible: Visible) -> Iterator[object]:
         store, wanted = self.state.store, self.search.wanted

@@ -3,6 +3,7 @@
 import pytest
 
 from compactor.adapters.memory.store import MemoryStore
+from compactor.core.documents import manifest_parsing
 from compactor.ops.erase.inputs import HeldInput
 from compactor.upkeep.cleaner import Kind
 from compactor.wiring import operating
@@ -110,3 +111,48 @@ def test_a_value_in_any_part_of_a_name(name: str) -> None:
     exhausted.put_manifest("m1.json", exhausted.manifest("m1", [exhausted.file(name, OTHERS)]).to_json())
     exhaust(exhausted)
     assert [each.manifest_id for each in erase(exhausted).refused] == ["m1"]
+
+
+def test_a_refused_dead_letter() -> None:
+    """Its message, its original and the input that it names are searched; those outside the prefixes are not read."""
+    harness = Harness()
+    named, plain = harness.file(f"x-{ALICE}.ndjson", PLAIN), harness.file("a.ndjson", PLAIN)
+    harness.put_manifest("m1.json", harness.manifest("m1", [named, named]).to_json())
+    harness.put_manifest("m2.json", refused([f"/elsewhere/{ALICE.replace('-', '%2D')}.ndjson"]))
+    harness.put_manifest("m3.json", refused(["/elsewhere/\\u0061lice-7f3a.ndjson"]))
+    harness.put_manifest("m4.json", refused([plain.uri, plain.uri, "/elsewhere/b.ndjson", "/w/raw/\\u0000"]))
+    harness.put_manifest("m5.json", b"no json")
+    harness.put_manifest("m6.json", b"")
+    harness.run_once()
+    for _ in range(2):
+        report = erase(harness)
+        assert sorted((each.manifest_id, each.why[:9]) for each in report.refused) == [
+            ("m1", "its messa"),
+            ("m2", "its messa"),
+            ("m3", "its messa"),
+            ("m5", "no file t"),
+        ]
+        assert shown(report.inputs) == [(f"x-{ALICE}.ndjson", False), ("a.ndjson", False)]
+        assert [each.objects for each in report.places if each.place == harness.layout.failed_folder] == [12]
+    for name in ("m1", "m3", "m5"):
+        harness.store.delete([harness.layout.failed_manifest(name), harness.layout.failure_reason(name)])
+    report = erase(harness)  # an operator did what it said; the ledger keeps the messages
+    assert [(each.manifest_id, "the ledger keeps" in each.why) for each in report.refused] == [
+        (name, True) for name in ("m1", "m2", "m3")
+    ]
+    assert harness.verification().discrepancies == []
+
+
+def test_a_dead_letter_that_is_too_long_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named."""
+    monkeypatch.setattr(manifest_parsing, "MAX_MANIFEST_BYTES", 99)
+    harness = Harness()
+    harness.put_manifest("m1.json", b" " * 100)
+    harness.run_once()
+    assert ["(too_big)" in each.why for each in erase(harness).refused] == [True]
+
+
+def refused(uris: list[str]) -> bytes:
+    """A manifest with these files, already in JSON."""
+    files = ", ".join(f'{{"uri": "{uri}"}}' for uri in uris)
+    return f'{{"version": 1, "manifest_id": "m", "date": "{DAY}", "files": [{files}]}}'.encode()

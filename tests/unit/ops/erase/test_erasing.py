@@ -81,6 +81,7 @@ def test_every_place_that_was_searched_is_on_record(*, with_table: bool) -> None
         ("rows", "/w/output/"): sum(len(harness.commit(name).outputs) for name in ("m1", "m2", "m3")),
         ("rejects", "/w/state/rejects/"): 3,
         ("names", "/w/state/ledger/"): 3,
+        ("letters", "/w/state/failed/"): 0,
         ("input", "/w/raw/"): 8,  # that of the manifest without a value cannot contain one
         ("input", "/w/state/redriven/"): 0,
     }
