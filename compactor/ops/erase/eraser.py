@@ -147,10 +147,12 @@ class Eraser:
         made = rebuilder.rebuild(RebuildScan(damaged=damaged))
         staged = self._unstage(rebuilder)
         failed = [*finished.failed, *made.failed]
+        table = self.table  # empty if it could not be searched
         try:
             refused += [NotChanged("", why) for why in self.after()]
         except CompactorError as exc:  # the erasure is on record anyway
             failed.append(NotChanged("", str(exc)))
+            table = ""
         # An erasure leaves no temporary file of an attempt that died before it
         in_use = before & self._left()
         refused += [NotChanged("", f"{path}: {_IN_USE}") for path, _ in sorted(in_use)]
@@ -173,7 +175,7 @@ class Eraser:
             (*finished.discrepancies, *made.discrepancies),
             (
                 *scan.places(self.state.layout, self.scanner.prefixes),
-                *self._own_places(staged, [place for _, place in in_use]),
+                *self._own_places(staged, table, [place for _, place in in_use]),
             ),
         )
         end(self.state, begun, report)
@@ -194,11 +196,11 @@ class Eraser:
         """Temporary files in use, with their places. All others are deleted."""
         return {(path, place) for place, remove in self.leftovers.items() for path in remove()}
 
-    def _own_places(self, staged: int, in_use: Sequence[str]) -> Iterator[SearchedPlace]:
+    def _own_places(self, staged: int, table: str, in_use: Sequence[str]) -> Iterator[SearchedPlace]:
         """The places that hold no committed file."""
         yield SearchedPlace(what="staging", place=self.state.layout.staging_folder, objects=staged)
-        if self.table:
-            yield SearchedPlace(what="table", place=self.table, objects=1)
+        if table:
+            yield SearchedPlace(what="table", place=table, objects=1)
         for place in self.leftovers:
             yield SearchedPlace(what="temporary", place=place, objects=in_use.count(place))
 
