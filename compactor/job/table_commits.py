@@ -208,9 +208,8 @@ class TableCommits:
         if is_mine:
             progress = self._commit_one(dict.fromkeys([*waiting, *noted]))
         else:
-            self.notes.published(
-                *self._left()
-            )  # before the check, which may take long: another run may commit meanwhile
+            # Before the check, which may take long: another run may commit meanwhile.
+            self.notes.published(*self._left())
             progress = self.committer.look(waiting)
         if waiting:
             self._settle(waiting, progress)

@@ -1,6 +1,6 @@
 """Manifests: the files that are compacted together, and why a manifest can become a dead letter."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime
 
 from pydantic import Field, NonNegativeInt, field_serializer
@@ -116,6 +116,11 @@ class ManifestFile(Document):
     def weight_bytes(self) -> int:
         """Its length, or an assumed one, for balancing work."""
         return UNKNOWN_SIZE_BYTES if self.size_bytes is None else self.size_bytes
+
+
+def each_version(files: Iterable[ManifestFile]) -> Iterator[ManifestFile]:
+    """The announced versions of files, each as an entry of its own."""
+    return (version for file in files for version in file.versions)
 
 
 class Manifest(Document):

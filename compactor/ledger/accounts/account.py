@@ -244,9 +244,9 @@ class Account:
 
     def left(self, kind: Kind, reason: str | None = None) -> Counter[str]:
         """How many manifests, files or lines can still be redriven, by reason."""
-        found, effective_redrives = Counter[str](), [each for each in self.effective_redrives if each.kind == kind]
+        found, redrives = Counter[str](), [each for each in self.effective_redrives if each.kind == kind]
         if isinstance(self.outcome, DeadLetter):
-            is_open = kind == "manifests" and not effective_redrives and not self.settled_by
+            is_open = kind == "manifests" and not redrives and not self.settled_by
             found[self.outcome.reason] = int(is_open)
         elif kind == "files":
             found.update(str(each.status) for each in self.open_files)
@@ -254,7 +254,7 @@ class Account:
             for report in self.outcome.files:
                 found.update(report.rejects)
                 found.subtract(report.unkept_rejects)  # only the input file has their lines
-            for each in effective_redrives:
+            for each in redrives:
                 found.subtract(each.counts)
         return Counter({each: number for each, number in found.items() if number > 0 and reason in {None, each}})
 
@@ -277,8 +277,5 @@ class Account:
     def with_lineage(self, lineage: Sequence[RedriveLogEntry]) -> "Account":
         """The account with its lineage's redrives as they are now."""
         found = replace(self, lineage=tuple(lineage))
-        effective_redrives = redriven_uris(found.effective_redrives)
-        return replace(
-            found,
-            quarantined=tuple(replace(each, redriven=each.uri in effective_redrives) for each in self.quarantined),
-        )
+        uris = redriven_uris(found.effective_redrives)
+        return replace(found, quarantined=tuple(replace(each, redriven=each.uri in uris) for each in self.quarantined))

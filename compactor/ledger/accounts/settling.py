@@ -25,7 +25,7 @@ from compactor.core.documents.changes import (
     Why,
 )
 from compactor.core.documents.closed_dates import OpenFile
-from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.manifest import Manifest, each_version
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import ObjectNotFound, StuckError
 from compactor.core.layout import ManifestKey, duplicate_id, is_of_new, is_within, redriven_id, root_id
@@ -221,7 +221,7 @@ def named_versions(account: Account) -> list[Version]:
     letter, accepted = account.letter, account.accepted
     if letter is None or accepted is None or accepted.manifest is None:
         return []
-    versions = (each for file in accepted.manifest.files for each in file.versions)
+    versions = each_version(accepted.manifest.files)
     return [Version(account.id, each.uri, letter.decided_at, each.etag or "") for each in versions]
 
 

@@ -1,11 +1,11 @@
 """Decides which files a redriven manifest may name: existing, allowed ones that no other manifest has."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from compactor.core.documents.changes import Commit, DeadLetter
-from compactor.core.documents.manifest import Manifest, ManifestFile
+from compactor.core.documents.manifest import Manifest, ManifestFile, each_version
 from compactor.core.documents.manifest_parsing import check_length, is_allowed, parse_manifest
 from compactor.core.documents.records import Accepted, FileReport, FileStatus
 from compactor.core.errors import AccessError, ManifestError, ObjectNotFound, StuckError
@@ -29,8 +29,7 @@ _Version = tuple[str, str | None]
 
 def _keys(files: Sequence[ManifestFile]) -> dict[str, _Version]:
     """The versions of files by the keys of their claims."""
-    versions = (each for file in files if file.etag is not None for each in file.versions)
-    return {claim_key(each): (each.uri, each.etag) for each in versions}
+    return {claim_key(each): (each.uri, each.etag) for each in each_version(files) if each.etag is not None}
 
 
 @dataclass(slots=True)
@@ -86,7 +85,7 @@ class Draft:
     def refuse_named(self, files: Sequence[ManifestFile], found: Mapping[str, Sequence[Naming]]) -> None:
         """Leave out the given files that another manifest has; `found` has the namings by canonical URI."""
         holders: dict[str, dict[_Version, str]] = {}
-        for file in (version for each in files for version in each.versions):
+        for file in each_version(files):
             namings = found.get(canonical(file.uri), ())
             naming = next((each for each in namings if each.may_have(file.etag)), None)
             if naming is not None:
@@ -112,7 +111,11 @@ class Draft:
         return [file for file in self.files if file.uri in left]
 
     def unclaimed_files(self) -> list[ManifestFile]:
-        return [file for file in self.files if file.uri in self.unclaimed]
+        return self.files_among(self.unclaimed)
+
+    def files_among(self, uris: Container[str]) -> list[ManifestFile]:
+        """The files that it still may name, of those with these URIs."""
+        return [file for file in self.files if file.uri in uris]
 
     def dates(self) -> set[str]:
         """The dates whose manifests may have the files without a claim."""
@@ -203,8 +206,7 @@ class RedrivePlanner:
             draft = self._draft_of_files(account, root, reason)
         holders = self._holders(draft.files)
         draft.refuse_held({version: holder for version, holder in holders.items() if not draft.is_own(holder)})
-        versions = (each for file in draft.files for each in file.versions)
-        draft.unclaimed.update(each.uri for each in versions if (each.uri, each.etag) not in holders)
+        draft.unclaimed.update(each.uri for each in each_version(draft.files) if (each.uri, each.etag) not in holders)
         return draft
 
     def refuse_known(self, drafts: Sequence[Draft]) -> None:
@@ -239,8 +241,7 @@ class RedrivePlanner:
     def free(self, draft: Draft, files: Sequence[ManifestFile]) -> list[ManifestFile]:
         """The given files that no other draft has taken since the last search."""
         draft.refuse_named(files, self._named_here)
-        uris = {file.uri for file in files}
-        return [file for file in draft.files if file.uri in uris]
+        return draft.files_among({file.uri for file in files})
 
     def claim(self, draft: Draft, files: Sequence[ManifestFile], manifest_id: str) -> list[ManifestFile]:
         """Claim a draft's files for a manifest to be written; return the claimed ones."""
@@ -249,17 +250,16 @@ class RedrivePlanner:
         now, lease, keys = self.state.clock.now(), self.lease_seconds, _keys(files)
         claims = self.claims.claim(list(keys), manifest_id, now=now, lease_seconds=lease)
         others = {key: claim.holder for key, claim in claims.items() if claim.holder != manifest_id}
-        manifests, effective_redrives = manifests_of(self.claims, others.values()), set[str]()
+        manifests, taken_over = manifests_of(self.claims, others.values()), set[str]()
         for holder in set(others.values()):
             if draft.is_before(manifests[holder], manifest_id):
                 held = [key for key, other in others.items() if other == holder]
-                effective_redrives |= self.claims.take_over(
+                taken_over |= self.claims.take_over(
                     held, from_holder=holder, to_holder=manifest_id, now=now, lease_seconds=lease
                 )
-        lost = {keys[key]: manifests[holder] for key, holder in others.items() if key not in effective_redrives}
+        lost = {keys[key]: manifests[holder] for key, holder in others.items() if key not in taken_over}
         draft.refuse_held(lost)
-        uris = {file.uri for file in files}
-        return [file for file in draft.files if file.uri in uris]
+        return draft.files_among({file.uri for file in files})
 
     def _holders(self, files: Sequence[ManifestFile]) -> dict[_Version, str]:
         """The manifest that holds each version; omits free and unknown ones."""
@@ -272,7 +272,7 @@ class RedrivePlanner:
 
     def remember(self, files: Sequence[ManifestFile], manifest_id: str) -> None:
         """Remember the files of a new manifest, which the last search could not find."""
-        for file in (version for each in files for version in each.versions):
+        for file in each_version(files):
             naming = Naming(manifest_id, canonical(file.uri), file.etag, "waiting")
             self._named_here.setdefault(naming.uri, []).append(naming)
 

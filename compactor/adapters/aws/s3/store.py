@@ -60,7 +60,7 @@ class S3Store:
     def stat(self, uri: str) -> ObjectInfo | None:
         bucket, _ = _split_prefix(uri)
         try:
-            _, key = _split(uri)
+            _, key = bucket_and_key(uri)
             with translated(uri):
                 head = self.client.head_object(Bucket=bucket, Key=key)
         except ObjectNotFound:
@@ -96,7 +96,7 @@ class S3Store:
                 yield _info(uri, item["Size"], item["ETag"], item["LastModified"])
 
     def create(self, uri: str, data: bytes) -> bool:
-        bucket, key = _split(uri)
+        bucket, key = bucket_and_key(uri)
         for tried in range(_TRIES):
             try:
                 with translated(uri):
@@ -119,12 +119,12 @@ class S3Store:
         raise StoreUnavailable(f"{uri}: created or deleted by others in each of {_TRIES} tries")
 
     def put(self, uri: str, data: bytes) -> None:
-        bucket, key = _split(uri)
+        bucket, key = bucket_and_key(uri)
         with translated(uri):
             self.client.put_object(Bucket=bucket, Key=key, Body=data)
 
     def upload(self, uri: str, path: Path) -> None:
-        bucket, key = _split(uri)
+        bucket, key = bucket_and_key(uri)
         with translated(uri):
             try:
                 self.client.upload_file(str(path), bucket, key, Config=_UPLOAD)
@@ -135,14 +135,14 @@ class S3Store:
                 raise
 
     def writer(self, uri: str) -> AbstractContextManager[S3Writer]:
-        return S3Writer(self.client, uri, *_split(uri)).block()
+        return S3Writer(self.client, uri, *bucket_and_key(uri)).block()
 
     def new_writer(self, uri: str) -> AbstractContextManager[S3Writer]:
-        return S3Writer(self.client, uri, *_split(uri), only_new=True).block()
+        return S3Writer(self.client, uri, *bucket_and_key(uri), only_new=True).block()
 
     def copy(self, source: str, target: str) -> None:
-        from_bucket, from_key = _split(source)
-        bucket, key = _split(target)
+        from_bucket, from_key = bucket_and_key(source)
+        bucket, key = bucket_and_key(target)
         found = self.stat(source)
         if found is None:
             raise ObjectNotFound(f"{source}: no such object")
@@ -168,7 +168,7 @@ class S3Store:
             keys: dict[str, set[str]] = {}
             for uri in batch:
                 with suppress(ObjectNotFound):
-                    bucket, key = _split(uri)
+                    bucket, key = bucket_and_key(uri)
                     keys.setdefault(bucket, set()).add(key)
             for bucket, of_bucket in keys.items():
                 unlistable = {key for key in of_bucket if _NOT_IN_XML.search(key)}
@@ -246,7 +246,7 @@ def _split_prefix(uri: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _split(uri: str) -> tuple[str, str]:
+def bucket_and_key(uri: str) -> tuple[str, str]:
     """The bucket and key of an object; raises `ObjectNotFound` if no object can have this name."""
     bucket, key = _split_prefix(uri)
     try:
@@ -260,7 +260,7 @@ def _split(uri: str) -> tuple[str, str]:
 
 def _of_version(uri: str, etag: str | None) -> dict[str, str]:
     """The `get_object` parameters for one version of an object, or for any."""
-    bucket, key = _split(uri)
+    bucket, key = bucket_and_key(uri)
     return {"Bucket": bucket, "Key": key} | ({} if etag is None else {"IfMatch": f'"{etag}"'})
 
 

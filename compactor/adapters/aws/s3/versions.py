@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from compactor.adapters.aws.errors import translated, translated_pages
+from compactor.adapters.aws.s3.store import bucket_and_key
 from compactor.core.errors import AccessError, ObjectNotFound, StoreUnavailable
-from compactor.core.layout import canonical, is_s3
+from compactor.core.layout import is_s3
 
 _SOURCE = "compactor-restored-version"  # of the metadata of an object that was brought back: the version it was
 
@@ -35,7 +36,9 @@ def earlier_version(client: Any, uri: str, version_id: str = "") -> ObjectVersio
             already, so that the one before it is the damaged one, and no id is given.
         ObjectNotFound: The bucket keeps no such version of it.
     """
-    bucket, key = _split(uri)
+    if not is_s3(uri):
+        raise AccessError(f"{uri}: expected an s3:// URI; a local folder keeps no earlier versions")
+    bucket, key = bucket_and_key(uri)
     if not version_id and (source := _restored_from(client, uri, bucket, key)):
         raise AccessError(f"{uri}: it was restored from version {source} already; for another one, give --version")
     versions = (each for each in _kept_versions(client, uri, bucket, key) if version_id in {"", each.version_id})
@@ -48,7 +51,7 @@ def earlier_version(client: Any, uri: str, version_id: str = "") -> ObjectVersio
 
 def make_current(client: Any, version: ObjectVersion) -> None:
     """Make a version the current one, by copying it. The versions after it stay."""
-    bucket, key = _split(version.uri)
+    bucket, key = bucket_and_key(version.uri)
     with translated(version.uri):
         made = client.copy_object(
             CopySource={"Bucket": bucket, "Key": key, "VersionId": version.version_id},
@@ -77,10 +80,3 @@ def _kept_versions(client: Any, uri: str, bucket: str, key: str) -> Iterator[Obj
             if each["Key"] == key and not each["IsLatest"]:
                 modified_at = each["LastModified"].astimezone(UTC)
                 yield ObjectVersion(uri, each["VersionId"], each["Size"], modified_at)
-
-
-def _split(uri: str) -> tuple[str, str]:
-    if not is_s3(uri):
-        raise AccessError(f"{uri}: expected an s3:// URI; a local folder keeps no earlier versions")
-    bucket, _, key = canonical(uri).removeprefix("s3://").partition("/")
-    return bucket, key
