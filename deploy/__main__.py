@@ -21,7 +21,7 @@ from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canar
 from deploy.checkout import NewSession, read_checkout
 from deploy.exits import told_errors
 from deploy.restart import Restart
-from deploy.stack import Deployed, DeploymentError, Stack, has_native_engine
+from deploy.stack import Deployed, DeploymentError, Stack
 from deploy.steps import apply_template, document_of, plan_lines, run_checks
 
 CanaryStep = Literal["1", "back"]
@@ -57,15 +57,9 @@ def main(
 
     with told_errors():
         if canary is None:
-            jobs, release = (
-                deploy(
-                    environment,
-                    Session,
-                    confirm=confirm,
-                    parameters_only=parameters_only,
-                    may_lose_native=without_native,
-                ),
-                __version__,
+            release = __version__
+            jobs = deploy(
+                environment, Session, confirm=confirm, parameters_only=parameters_only, may_lose_native=without_native
             )
         elif canary == "1":
             stream, release = deploy_canary(environment, Session, confirm=confirm), __version__
@@ -105,8 +99,7 @@ def deploy(
     stack = Stack(session.client("cloudformation"), checkout.parameters["JobName"], tags=checkout.tags)
     is_new = not stack.exists()
     found = None if is_new else _as_deployed(stack)
-    keeps_native = found is not None and not may_lose_native and has_native_engine(found)
-    run_checks(checkout, is_new=is_new, has_native=keeps_native)
+    run_checks(checkout, is_new=is_new, keeps_engine_of=None if may_lose_native else found)
     for line in about_canary(checkout, found.template) if found else ():
         click.echo(line)
     document = document_of(checkout, is_new=is_new)

@@ -86,7 +86,7 @@ def is_taken(kind: str, name: str, client: Client, known: Known) -> bool:
         ClientError: It could not be asked.
     """
     try:
-        return _ASK[kind](client, _arn(kind, name, known) if kind in _ARNS else name)
+        return _ASK[kind](client, arn_of(kind, name, known) if kind in _ARNS else name)
     except ClientError as exc:
         code = str(exc.response.get("Error", {}).get("Code", ""))
         if code in _MISSING:
@@ -101,7 +101,8 @@ _ARNS = {
 """How the ARN begins, of types that are asked for by it."""
 
 
-def _arn(kind: str, name: str, known: Known) -> str:
+def arn_of(kind: str, name: str, known: Known) -> str:
+    """The ARN of a policy or topic."""
     return str(Resolver({"Conditions": {}}, known).value({"Fn::Sub": _ARNS[kind]})) + name
 
 

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from compactor.cost.price_table import AS_OF, REGIONS
 from compactor.cost.prices import HOURS_A_MONTH, JobSize, prices_of
 from deploy.artefacts import Artefact
-from deploy.existing_names import Client, is_taken, planned_names
+from deploy.existing_names import Client, Known, arn_of, is_taken, planned_names
 from deploy.job_wheels import wheel_faults
 from deploy.pip import PackagingError
 from deploy.policy_size import policy_faults
@@ -62,6 +62,10 @@ class Preflight:
     files: Sequence[Artefact]
     is_new: bool
     has_native: bool = False
+
+    @property
+    def _known(self) -> Known:
+        return {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
 
     def results(self, only: Sequence[str] = ()) -> Iterator[Result]:
         """Run the checks, or only some. One that cannot be made, for want of a right or of an answer, is a warning."""
@@ -158,12 +162,11 @@ class Preflight:
                 yield "warning", f"{name} sends no events to EventBridge yet: see deploy/README.md"
 
     def _names(self) -> Iterator[tuple[State, str]]:
-        known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
-        planned = list(planned_names(self.template, known, self._owned()))
+        planned = list(planned_names(self.template, self._known, self._owned()))
         free = 0
         for kind, name in planned:
             try:
-                is_free = not is_taken(kind, name, self.client, known)
+                is_free = not is_taken(kind, name, self.client, self._known)
             except (ClientError, BotoCoreError) as exc:  # a bucket of another account answers so, too
                 yield "warning", f"{kind} {name}: not checked: {_shown(exc)}"
                 continue
@@ -181,8 +184,7 @@ class Preflight:
         return {} if self.is_new else stack.resources()
 
     def _policies(self) -> Iterator[tuple[State, str]]:
-        known = {**pseudo_parameters(self.session.region_name, self.account), **self.parameters}
-        faults = list(policy_faults(self.template, known))
+        faults = list(policy_faults(self.template, self._known))
         yield from (("fault", fault) for fault in faults)
         if not faults:
             yield "ok", "all roles and policies are within IAM's limits"
@@ -203,9 +205,7 @@ class Preflight:
 
     def _subscriptions(self, topic: str) -> tuple[list[str], list[str]]:
         """The endpoints that confirmed their subscription of the topic, and those that did not."""
-        region = self.session.region_name
-        partition = pseudo_parameters(region, self.account)["AWS::Partition"]
-        arn = f"arn:{partition}:sns:{region}:{self.account}:{topic}"
+        arn = arn_of("AWS::SNS::Topic", topic, self._known)
         pages = self.client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=arn)
         by_state: dict[bool, list[str]] = {True: [], False: []}
         for each in (each for page in pages for each in page["Subscriptions"]):

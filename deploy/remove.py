@@ -101,15 +101,7 @@ def remove(
         return False
     with _without_calls(session.client("events"), resources, template):
         for app in map(App, jobs.values()):
-            Ending(
-                job=runs_of(app),
-                runs=app.runs_of_shard,
-                drain_seconds=policy_of(app.settings).drain_seconds,
-                clock=app.clock,
-                seconds=time.monotonic,
-                pause=time.sleep,
-                echo=click.echo,
-            ).go()
+            _end_runs(app, runs_of(app))
         stack.delete()
     click.echo(
         "Deleted. What stays costs its storage, old versions of objects included, and a key of its own $1 a month."
@@ -117,6 +109,18 @@ def remove(
     click.echo("To delete it, too (first empty the work bucket of its versions, by Empty in the console of S3):")
     click.echo("\n".join(f"  {DELETING[_kind(template, name)].format(name=each)}" for name, each in staying.items()))
     return True
+
+
+def _end_runs(app: App, job: JobRuns) -> None:
+    Ending(
+        job=job,
+        runs=app.runs_of_shard,
+        drain_seconds=policy_of(app.settings).drain_seconds,
+        clock=app.clock,
+        seconds=time.monotonic,
+        pause=time.sleep,
+        echo=click.echo,
+    ).go()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from boto3.session import Session
 from deploy import ROOT
 from deploy.checkout import NewSession, read_checkout
 from deploy.exits import told_errors
-from deploy.stack import Stack, has_native_engine
+from deploy.stack import Stack
 from deploy.steps import document_of, run_checks
 
 
@@ -34,7 +34,7 @@ def render(environment: str, new_session: NewSession, root: Path = ROOT) -> list
     parameters = dict(checkout.parameters)
     stack = Stack(checkout.session.client("cloudformation"), parameters["JobName"])
     is_new = not stack.exists()
-    run_checks(checkout, is_new=is_new, has_native=not is_new and has_native_engine(stack.deployed()))
+    run_checks(checkout, is_new=is_new, keeps_engine_of=None if is_new else stack.deployed())
     folder = root / "dist" / "stack" / environment
     folder.mkdir(parents=True, exist_ok=True)
     template, described = folder / "template.json", folder / "stack.json"

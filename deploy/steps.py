@@ -19,7 +19,7 @@ from deploy.canary import with_release
 from deploy.checkout import Checkout
 from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.resolved import Document
-from deploy.stack import Stack, change_lines
+from deploy.stack import Deployed, Stack, change_lines, has_native_engine
 from deploy.streams import logical_id
 from deploy.template_file import with_columns
 
@@ -30,10 +30,12 @@ Outcome = Literal["same", "declined", "done"]
 """Whether the stack was as the template says, or is so now."""
 
 
-def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = (), has_native: bool = False) -> None:
+def run_checks(
+    checkout: Checkout, *, is_new: bool, only: Sequence[str] = (), keeps_engine_of: Deployed | None = None
+) -> None:
     """Show what the checks find; a `SettingsError` has what would make the deployment fail.
 
-    `only` names the checks to run; by default all. `has_native` says that the job is to keep the native engine.
+    `only` names the checks to run; by default all. `keeps_engine_of` is a stack whose native engine must stay.
     """
     checks = Preflight(
         session=checkout.session,
@@ -43,7 +45,7 @@ def run_checks(checkout: Checkout, *, is_new: bool, only: Sequence[str] = (), ha
         parameters=checkout.parameters,
         files=checkout.files,
         is_new=is_new,
-        has_native=has_native,
+        has_native=keeps_engine_of is not None and has_native_engine(keeps_engine_of),
     )
     results = list(checks.results(only))
     click.echo("\n".join(result_lines(results)))

@@ -13,59 +13,6 @@ _ARTEFACTS = "arn:${AWS::Partition}:s3:::${ArtefactBucketName}"
 _WORK = "arn:${AWS::Partition}:s3:::${WorkBucketName}"
 _INPUT = "arn:${AWS::Partition}:s3:::${InputBucketName}"
 
-OWN = {
-    "Stack": (
-        (
-            "cloudformation:CreateChangeSet",
-            "cloudformation:DeleteChangeSet",
-            "cloudformation:DeleteStack",
-            "cloudformation:DescribeChangeSet",
-            "cloudformation:DescribeStackEvents",
-            "cloudformation:DescribeStacks",
-            "cloudformation:ExecuteChangeSet",
-            "cloudformation:GetTemplate",
-            "cloudformation:ListStackResources",
-            "cloudformation:TagResource",
-        ),
-        (_STACK,),
-    ),
-    "Quotas": (
-        ("lakeformation:GetDataLakeSettings", "lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"),
-        ("*",),
-    ),
-    "StopCalls": (
-        ("events:DisableRule", "events:EnableRule"),
-        ("arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${JobName}-*",),
-    ),
-    "EndRuns": (
-        ("glue:BatchStopJobRun", "glue:GetJobRuns"),
-        tuple(
-            f"arn:${{AWS::Partition}}:glue:${{AWS::Region}}:${{AWS::AccountId}}:job/${{JobName}}{end}"
-            for end in ("", "-*")
-        ),
-    ),
-    "Subscriptions": (
-        ("sns:ListSubscriptionsByTopic",),
-        ("arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:${JobName}-*",),
-    ),
-    "LocateInput": (("s3:GetBucketLocation",), (_INPUT,)),
-    "ListArtefacts": (("s3:GetBucketLocation", "s3:ListBucket"), (_ARTEFACTS,)),
-    "Artefacts": (
-        ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"),
-        (f"{_ARTEFACTS}/${{Environment}}/*",),
-    ),
-    "ListSchemas": (("s3:ListBucket",), (_WORK,)),
-    "Schemas": (
-        ("s3:GetObject",),
-        tuple(f"{_WORK}/${{StatePrefix}}/{each}schemas/*" for each in ("", "streams/*/")),
-    ),
-    "Runs": (
-        ("s3:GetObject", "s3:PutObject"),
-        tuple(f"{_WORK}/${{StatePrefix}}/{each}runs/*" for each in ("", "streams/*/")),
-    ),
-}
-"""What the deployment itself calls: the actions and the resources, by the name of the statement."""
-
 _HERE = "arn:${AWS::Partition}:%s:${AWS::Region}:${AWS::AccountId}:"
 _BUCKETS = tuple(f"arn:${{AWS::Partition}}:s3:::${{{name}BucketName}}" for name in ("Work", "Lake", "Input"))
 _CATALOGUE = tuple(_HERE % "glue" + each for each in ("catalog", "database/${DatabaseName}", "table/${DatabaseName}/*"))
@@ -106,6 +53,47 @@ RESOURCES: Mapping[str, tuple[str, ...]] = {
     "AWS::KMS::Alias": (_HERE % "kms" + "alias/${JobName}", _HERE % "kms" + "key/*"),
 }
 """Where the resources of each type are."""
+
+OWN = {
+    "Stack": (
+        (
+            "cloudformation:CreateChangeSet",
+            "cloudformation:DeleteChangeSet",
+            "cloudformation:DeleteStack",
+            "cloudformation:DescribeChangeSet",
+            "cloudformation:DescribeStackEvents",
+            "cloudformation:DescribeStacks",
+            "cloudformation:ExecuteChangeSet",
+            "cloudformation:GetTemplate",
+            "cloudformation:ListStackResources",
+            "cloudformation:TagResource",
+        ),
+        (_STACK,),
+    ),
+    "Quotas": (
+        ("lakeformation:GetDataLakeSettings", "lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"),
+        ("*",),
+    ),
+    "StopCalls": (("events:DisableRule", "events:EnableRule"), RESOURCES["AWS::Events::Rule"]),
+    "EndRuns": (("glue:BatchStopJobRun", "glue:GetJobRuns"), RESOURCES["AWS::Glue::Job"]),
+    "Subscriptions": (("sns:ListSubscriptionsByTopic",), RESOURCES["AWS::SNS::Topic"]),
+    "LocateInput": (("s3:GetBucketLocation",), (_INPUT,)),
+    "ListArtefacts": (("s3:GetBucketLocation", "s3:ListBucket"), (_ARTEFACTS,)),
+    "Artefacts": (
+        ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"),
+        (f"{_ARTEFACTS}/${{Environment}}/*",),
+    ),
+    "ListSchemas": (("s3:ListBucket",), (_WORK,)),
+    "Schemas": (
+        ("s3:GetObject",),
+        tuple(f"{_WORK}/${{StatePrefix}}/{each}schemas/*" for each in ("", "streams/*/")),
+    ),
+    "Runs": (
+        ("s3:GetObject", "s3:PutObject"),
+        tuple(f"{_WORK}/${{StatePrefix}}/{each}runs/*" for each in ("", "streams/*/")),
+    ),
+}
+"""What the deployment itself calls: the actions and the resources, by the name of the statement."""
 
 WITHOUT_RESOURCE = {
     "kms:CreateKey": "there is no key yet",
