@@ -27,6 +27,7 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     work, manifests = _bucket_and_key(paths.manifests)
     lake, output = _bucket_and_key(paths.output)
     bucket, key = _bucket_and_key(next(place for place in settings.input.allowed_prefixes if is_s3(place)))
+    staging, staged = _bucket_and_key(paths.staging)
     database, _, table = settings.schema.table.partition(".")
     sla_seconds = max(each.control.sla_seconds for each in settings.sharing or (settings,))
     found = {
@@ -37,6 +38,8 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "ManifestsPrefix": manifests,
         "StatePrefix": _bucket_and_key(paths.state)[1],
         "PendingPrefix": _bucket_and_key(settings.layout().pending_folder)[1],
+        "StagingBucketName": staging,
+        "StagingPrefix": staged,
         "LakeBucketName": lake,
         "OutputPrefix": output,
         "OutputFolder": settings.output.folder.format(date="${file_date}"),
@@ -103,7 +106,7 @@ def with_names(template: dict[str, Any], parameters: Mapping[str, str]) -> dict[
 
 def _faults(settings: Settings) -> list[str]:
     paths = settings.paths
-    places = {"paths.manifests": paths.manifests, "paths.output": paths.output, "paths.state": paths.state}
+    places = {f"paths.{key}": place for key, place in paths if place}
     named = settings.input.allowed_prefixes
     inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(named) if not is_log(each)}
     schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
@@ -118,6 +121,9 @@ def _faults(settings: Settings) -> list[str]:
         {
             "paths.manifests, paths.state: one bucket": len(work) == 1,
             "paths.output: a bucket of its own": _bucket_and_key(paths.output)[0] not in work,
+            "paths.staging: a bucket of its own, which keeps no versions": (
+                _bucket_and_key(paths.staging)[0] not in work | {"", _bucket_and_key(paths.output)[0]}
+            ),
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
             "kafka.clusters: secrets as secretsmanager:ARN: Glue offers neither variables nor files for them": (

@@ -72,7 +72,7 @@ def write_decided(layout: Layout, manifest_id: str, raw: str) -> None:
         if uri not in {layout.done(key), layout.archived_manifest(key), layout.output_file(key, 0)}:
             _write(uri, text_of(data))
     _write(layout.open_marker(manifest_id), text_of(OpenMarker(manifest_id=key.id, date=key.date)))
-    _write(f"{layout.staging(manifest_id, 1)}0.parquet", output())
+    _write(f"{layout.staging_of_attempt(manifest_id, 1)}0.parquet", output())
 
 
 def finished(layout: Layout, key: ManifestKey, raw: str) -> Iterator[tuple[str, Document | bytes]]:
@@ -114,7 +114,7 @@ def output() -> bytes:
 
 
 def _commit(layout: Layout, key: ManifestKey, uris: list[str]) -> Commit:
-    staged = f"{layout.staging(key.id, 1)}0.parquet"
+    staged = f"{layout.staging_of_attempt(key.id, 1)}0.parquet"
     return Commit(
         manifest_id=key.id,
         date=key.date,

@@ -272,7 +272,8 @@ class Layout:
     Attributes:
         manifests: The watched prefix.
         output: The prefix of the Parquet folders.
-        state: The prefix of ledger, staging, rejects and other state.
+        state: The prefix of ledger, rejects and other state.
+        staging: The prefix of staging; if empty, `staging` below `state`.
         pending: The prefix of pending parts; if empty, `pending` below `state`.
         output_folder: Template for a date's folder below `output`; contains `{date}` once.
         compression: Parquet codec; part of the names of output files.
@@ -281,6 +282,7 @@ class Layout:
     manifests: str
     output: str
     state: str
+    staging: str = ""
     pending: str = ""
     output_folder: str = "merged-parquet-{date}"
     compression: str = "snappy"
@@ -310,7 +312,6 @@ class Layout:
     runs_folder = _Place("runs/")
     schemas_folder = _Place("schemas/")
     seen_file = _Place("seen.sqlite")  # the last state of local input files seen by `compact`: a cache, in SQLite
-    staging_folder = _Place("staging/")
     table_folder = _Place("table/")  # the records of a table sink
     # Metadata files of the table that an erasure removes once no snapshot needs them.
     doomed_metadata = _Place("table/doomed.json")
@@ -403,7 +404,7 @@ class Layout:
 
     def verified_commit(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
         """The commit of a verified attempt before it takes effect."""
-        return f"{self.staging(manifest_id, attempt, generation)}verified.json"
+        return f"{self.staging_of_attempt(manifest_id, attempt, generation)}verified.json"
 
     def outcome(self, key: ManifestKey, generation: int = 1) -> str:
         """The outcome of one generation. Each rebuild is a generation, and its outcome supersedes earlier ones."""
@@ -427,11 +428,15 @@ class Layout:
         """Folder of the landed log records for a manifest. No run has this id."""
         return f"{self.redriven_folder}{manifest_id}/landed/"
 
+    @property
+    def staging_folder(self) -> str:
+        return folder(self.staging or f"{folder(self.state)}staging")
+
     def self_test(self, run_id: str) -> str:
         """Folder where a run converts a sample to test itself. No manifest has this id."""
         return f"{self.staging_folder}_self-test/{run_id}/"
 
-    def staging(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
+    def staging_of_attempt(self, manifest_id: str, attempt: int, generation: int = 1) -> str:
         """The output of an attempt before its commit."""
         return f"{self.staging_of(manifest_id)}{_attempt_folder(attempt, generation)}"
 

@@ -163,7 +163,10 @@ def _extras(events: float, s3_requests: float, deployment: Deployment) -> Iterat
 
 
 REFERENCE_RATIO = 0.24  # Parquet bytes per input byte for the benchmark's events
-NOT_COUNTED = "stored state and logs, requests of producers and readers, failed attempts, free tiers and discounts"
+NOT_COUNTED = (
+    "stored state, requests of producers and readers, failed attempts, CloudTrail data events, GuardDuty, free tiers "
+    "and discounts"
+)
 
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
 # Glue's own metrics are off, and cost nothing.
@@ -174,6 +177,7 @@ _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
 _EVENT_SECONDS = 0.004  # of a build, per event
 # S3 requests per call. Each function reads the settings and the summaries of 64 commits.
 _OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=67, puts=5), Requests(gets=70, puts=10), Requests(gets=69, puts=3)
+_LOG_BYTES = 1000  # of a call with Lambda's own three lines, a micro-batch or a manifest
 _REPEATED_SHARE = 0.01  # share of events that S3 sends twice
 _IDLE_POLLS_PER_HOUR = 5 * 3600 / 20  # of the queue, by Lambda's five pollers, 20 s each
 
@@ -353,6 +357,10 @@ def _services(load: Load, shape: Shape, events: float, *, has_files: bool) -> It
     yield "CloudWatch", "alarms", "assumed", ALARMS + ALARMS_OF_A_SHARD * shards, "cloudwatch_alarm"
     yield "CloudWatch", "dashboards", "assumed", 1, "cloudwatch_dashboard"
     yield "CloudWatch", "PutMetricData", "assumed", shape.triggers_per_hour + calls, "cloudwatch_request"
+    if has_files:  # of the control plane, for the age of the oldest event
+        yield "CloudWatch", "GetMetricData", "assumed", 60, "cloudwatch_query"
+    logged = (calls + shape.triggers_per_hour + shape.manifests_per_hour(load)) * _LOG_BYTES
+    yield "CloudWatch", "MB of logs", "assumed", logged / 1e6, "cloudwatch_log_mb"
 
 
 def _of_engine(load: Load, shape: Shape, manifests: float, outputs: int) -> tuple[str, Basis, Requests]:

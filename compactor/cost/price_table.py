@@ -83,6 +83,10 @@ LISTED = {
     ),
     "cloudwatch_metric": Listed(0.3, 1, "metric, for the first 10,000", is_monthly=True),
     "cloudwatch_request": Listed(0.01, 1000, "PutMetricData request"),
+    "cloudwatch_query": Listed(0.01, 1000, "metric in a GetMetricData request"),
+    "cloudwatch_log_mb": Listed(
+        0.5, 1000, "MB (10^6 bytes) of logs received", elsewhere={"eu-west-1": 0.57, "eu-central-1": 0.63}
+    ),
     "cloudwatch_alarm": Listed(0.1, 1, "alarm", is_monthly=True),
     "cloudwatch_dashboard": Listed(3.0, 1, "dashboard", is_monthly=True),
     "kms_key": Listed(1.0, 1, "customer's key", is_monthly=True),

@@ -83,7 +83,7 @@ class Stager:
         staged = self.engine.stage(
             StageRequest(
                 manifest=manifest,
-                staging=layout.staging(manifest_id, attempt.number, attempt.generation),
+                staging=layout.staging_of_attempt(manifest_id, attempt.number, attempt.generation),
                 place=place,
                 schema=self.registry.latest(),
                 declared_keys=self.registry.declared_keys,
@@ -202,7 +202,7 @@ class Stager:
 
 def discard_staged(state: State, key: ManifestKey, attempt: Attempt, *, in_place: bool) -> None:
     """Delete an attempt's staged files, and its in-place files if any, as far as the store allows it."""
-    folders = [state.layout.staging(key.id, attempt.number, attempt.generation)]
+    folders = [state.layout.staging_of_attempt(key.id, attempt.number, attempt.generation)]
     folders += [state.layout.in_place(key, attempt.number, attempt.generation)] if in_place else []
     for folder in folders:
         with suppress(CompactorError):

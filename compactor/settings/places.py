@@ -13,6 +13,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _GLOB = frozenset("*?[]{}\\")
 
 EXPECTED = "s3://bucket/prefix, file:///folder or a path"
+STAGING_EXPECTED = "s3://bucket/prefix, or empty"
 INPUT_EXPECTED = f"{EXPECTED}, or kafka://cluster/topic or kinesis://source/stream"
 
 
@@ -63,6 +64,18 @@ def parse_own_place(text: str) -> str:
     if found:
         raise ValueError(f"a place without {' '.join(found)}, which Spark reads as a pattern")
     return parse_place(text)
+
+
+def parse_staging(text: str) -> str:
+    """Parse the place of staging; empty if it is below the state, as local staging always is: only its owner reads it.
+
+    Raises:
+        ValueError: The place is invalid, or local. The message describes the expected form.
+    """
+    place = parse_own_place(text) if text else ""
+    if place and not layout.is_s3(place):
+        raise ValueError(STAGING_EXPECTED)
+    return place
 
 
 def overlap(one: str, other: str) -> bool:

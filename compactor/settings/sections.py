@@ -39,6 +39,7 @@ from compactor.settings.types import (
     RoleArn,
     Seconds,
     SparkConf,
+    StagingPlace,
     TableName,
     Texts,
     TopicArn,
@@ -63,8 +64,9 @@ class Paths(Section):
 
     manifests: OwnPlace = Field(description="prefix of the open manifests, which the job watches")
     output: OwnPlace = Field(description="prefix of the Parquet files, with a folder per date")
-    state: OwnPlace = Field(
-        description="prefix of everything else: ledger, staging, rejects, schema versions and checkpoints"
+    state: OwnPlace = Field(description="prefix of everything else: ledger, rejects, schema versions and checkpoints")
+    staging: StagingPlace = _key(
+        "", "prefix of files before their commit, in a bucket without versions; empty: staging below paths.state"
     )
 
 

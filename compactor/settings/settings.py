@@ -276,6 +276,7 @@ class Settings:
             manifests=self.paths.manifests,
             output=self.paths.output,
             state=self.paths.state,
+            staging=self.paths.staging,
             pending=self.member.layout_of(self.name).pending if self.member else "",
             output_folder=self.output.folder,
             compression=self.output.compression,
@@ -437,7 +438,9 @@ def _check_places(source: Source) -> None:
     """Record places that overlap, or are on different kinds of storage. Skips those that do not parse."""
     known = sections.Paths.model_fields
     texts = {f"paths.{key}": text for key, text in source.values.get("paths", {}).items() if key in known}
-    own = {key: place for key, text in texts.items() if (place := _parsed(text, places.parse_own_place))}
+    parsers = {"paths.staging": places.parse_staging}
+    parsed = {key: _parsed(text, parsers.get(key, places.parse_own_place)) for key, text in texts.items()}
+    own = {key: place for key, place in parsed.items() if place}
     for (one, one_place), (other, other_place) in combinations(own.items(), 2):
         if places.overlap(one_place, other_place):
             source.fault(other, texts[other], _apart_from(one, one_place))

@@ -78,8 +78,12 @@ class Entry:
 
 
 def places_of(name: str, shared: Layout) -> dict[str, str]:
-    """The places of a stream's manifests and state."""
-    return {"manifests": f"{shared.manifests_folder}{name}", "state": f"{folder(shared.state)}streams/{name}"}
+    """The places of a stream's manifests, state and staging."""
+    return {
+        "manifests": f"{shared.manifests_folder}{name}",
+        "state": f"{folder(shared.state)}streams/{name}",
+        "staging": f"{folder(shared.staging)}streams/{name}" if shared.staging else "",
+    }
 
 
 def read_entries(entries: object, known: Sections, faults: list[str]) -> list[Entry]:
@@ -161,9 +165,9 @@ def crossing(streams: Sequence[Any], common: Any) -> Iterator[str]:
             if not any(is_within(folder(prefix), above) for above in common.input.allowed_prefixes):
                 above = ", ".join(common.input.allowed_prefixes)
                 yield f"{key}.input.allowed_prefixes[{index}]: {prefix} -> expected a place within {above}"
-        others = {"paths.manifests": common.paths.manifests, "paths.state": common.paths.state}
+        others = {f"paths.{key}": getattr(common.paths, key) for key in ("manifests", "state", "staging")}
         others |= {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(common.input.allowed_prefixes)}
-        for other, place in others.items():
+        for other, place in filter(all, others.items()):
             if places.overlap(each.paths.output, place):
                 expected = f"a place that does not overlap {other} ({place})"
                 yield f"{key}.paths.output: {each.paths.output} -> expected {expected}"

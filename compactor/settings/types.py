@@ -229,6 +229,7 @@ Exclusions = Annotated[
     Expected(f"a list of patterns, each {EXCLUDED_EXPECTED}; may be empty"),
 ]
 Texts = Annotated[tuple[str, ...], Field(strict=False), Expected("a list of texts; may be empty")]
+StagingPlace = Annotated[str, AfterValidator(places.parse_staging), Expected(places.STAGING_EXPECTED)]
 FilePlace = Annotated[str, AfterValidator(_file_place), Expected(_FILE_EXPECTED)]
 MetadataColumns = Annotated[
     tuple[Literal["_source_file", "_processed_at", "_manifest_id", "file_date"], ...],

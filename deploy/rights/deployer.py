@@ -14,7 +14,7 @@ _WORK = "arn:${AWS::Partition}:s3:::${WorkBucketName}"
 _INPUT = "arn:${AWS::Partition}:s3:::${InputBucketName}"
 
 _HERE = "arn:${AWS::Partition}:%s:${AWS::Region}:${AWS::AccountId}:"
-_BUCKETS = tuple(f"arn:${{AWS::Partition}}:s3:::${{{name}BucketName}}" for name in ("Work", "Lake", "Input"))
+_BUCKETS = tuple(f"arn:${{AWS::Partition}}:s3:::${{{name}BucketName}}" for name in ("Work", "Staging", "Lake", "Input"))
 _CATALOGUE = tuple(_HERE % "glue" + each for each in ("catalog", "database/${DatabaseName}", "table/${DatabaseName}/*"))
 _ROLES = ("arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${JobName}-*",)
 _FUNCTIONS = (_HERE % "lambda" + "function:${JobName}-*",)

@@ -113,8 +113,8 @@ _WRITE_ICEBERG = (
 
 _READ_ONLY = (
     _READ_SETTINGS,
-    Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
-    Grant("Read", ("s3:GetObject",), ("input", "manifests", "pending", "state", "rows", "schema file")),
+    Grant("List", ("s3:ListBucket",), ("work bucket", "staging bucket", "lake bucket", "input bucket")),
+    Grant("Read", ("s3:GetObject",), ("input", "manifests", "pending", "state", "staging", "rows", "schema file")),
     Grant("ReadTheJob", ("glue:GetJob", "glue:GetJobRuns"), ("job",)),
     Grant("ReadQueues", ("sqs:GetQueueAttributes",), ("events", "dead letters")),
     Grant(
@@ -187,18 +187,18 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         Grant("Log", _LOG_OF_GLUE, ("output of the job", "errors of the job")),
         *_READ_STREAMS,
         Grant("ReadArtefacts", ("s3:GetObject",), ("settings", "job artefacts")),
-        Grant("List", ("s3:ListBucket",), ("work bucket", "lake bucket", "input bucket")),
+        Grant("List", ("s3:ListBucket",), ("work bucket", "staging bucket", "lake bucket", "input bucket")),
         Grant(
             "Read",
             ("s3:GetObject",),
-            ("input", "manifests", "state", "rows", "schema file", "spark ui"),
+            ("input", "manifests", "state", "staging", "rows", "schema file", "spark ui"),
         ),
         Grant(
             "Write",
             ("s3:PutObject", "s3:AbortMultipartUpload"),
-            ("manifests", "state", "spark ui", "rows"),
+            ("manifests", "state", "staging", "spark ui", "rows"),
         ),
-        Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "spark ui")),
+        Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "staging", "spark ui")),
         Grant("MaintainTheTable", ("s3:DeleteObject",), ("metadata of the table",)),
         Grant("AddColumns", ("glue:GetTable", "glue:UpdateTable"), ("catalog", "database", "table")),
         *_READ_ICEBERG,
@@ -210,8 +210,10 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     "ReadOnlyPolicy": _READ_ONLY,
     # Beside the policy for reading, because a policy may not be longer.
     "OperatorPolicy": (
-        Grant("Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "rows")),
-        Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state")),
+        Grant(
+            "Write", ("s3:PutObject", "s3:AbortMultipartUpload"), ("manifests", "pending", "state", "staging", "rows")
+        ),
+        Grant("Delete", ("s3:DeleteObject",), ("manifests", "pending", "state", "staging")),
         Grant("ListVersions", ("s3:ListBucketVersions",), ("work bucket",)),  # `compactor restore`
         Grant("ReadVersions", ("s3:GetObjectVersion",), ("manifests", "pending", "state")),
         Grant("RemoveRows", ("s3:DeleteObject",), ("rows",)),  # `compactor data expire`, `rebuild` and `data erase`

@@ -151,19 +151,17 @@ def _statement_faults(where: str, actions: list[str], resources: list[str], cond
 def lifecycle_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
     """Only staging, rejects, archive and the logs of the Spark UI expire."""
     layout = code.layout
-    bucket = layout.state.removeprefix("s3://").partition("/")[0]
+    work, staging = (place.removeprefix("s3://").partition("/")[0] for place in (layout.state, layout.staging_folder))
     expiring = {
-        layout.staging_folder,
-        layout.rejects_folder,
-        layout.archive_folder,
-        *(f"s3://{bucket}/{own}/" for own in OF_GLUE),
+        "WorkBucket": {layout.rejects_folder, layout.archive_folder, *(f"s3://{work}/{own}/" for own in OF_GLUE)},
+        "StagingBucket": {layout.staging_folder},
     }
     for name, each in found.items():
         if each["Type"] != "AWS::S3::Bucket":
             continue
         rules = each["Properties"]["LifecycleConfiguration"]["Rules"]
+        bucket, expected = staging if name == "StagingBucket" else work, expiring.get(name, set())
         expires = {f"s3://{bucket}/{rule['Prefix']}" for rule in rules if "ExpirationInDays" in rule}
-        expected = expiring if name == "WorkBucket" else set()
         yield from (f"{name}: {place} expires" for place in sorted(expires - expected))
         yield from (f"{name}: {place} never expires" for place in sorted(expected - expires))
         if not any("AbortIncompleteMultipartUpload" in rule for rule in rules):

@@ -253,7 +253,7 @@ def test_checks_before_a_new_stack(root: Path, capsys: pytest.CaptureFixture[str
     """All that is planned is checked, and what could not be asked is a warning, never a reason to stop."""
     shown = checked(root, capsys)
     for words in (
-        "names            45 of 45 new names are free",
+        "names            46 of 46 new names are free",
         "38 wheels for the Python and the glibc of Glue",
         f"{BUCKET} is in this account and region",
         "3 x G.1X, Glue 6.0: up to $0.92 an hour",
@@ -552,6 +552,7 @@ def test_settings_that_the_stack_does_not_support() -> None:
     assert [fault.partition(" -> ")[0] for fault in caught.value.faults] == [
         "paths.manifests, paths.state",
         "paths.output",
+        "paths.staging",
         "input.allowed_prefixes",
         "schema.table",
         "builder.claims",

@@ -169,6 +169,7 @@ def test_two_environments_in_one_account() -> None:
     renamed = {
         "JobName": "compactor-two",
         "WorkBucketName": "two-work",
+        "StagingBucketName": "two-staging",
         "LakeBucketName": "two-lake",
         "InputBucketName": "two-raw",
         "ClaimsTableName": "two-claims",

@@ -22,7 +22,7 @@ from tests.support import extras
 from tests.support.aws_stand_in import REGION
 
 NAME = "people"
-WORK, LAKE, RAW, CLAIMS = "people-work", "people-lake", "people-raw", "people-claims"
+WORK, STAGING, LAKE, RAW, CLAIMS = "people-work", "people-staging", "people-lake", "people-raw", "people-claims"
 GOOD = b'{"id": "1"}\n{"id": "2"}\n'
 COMMAND = {"Name": "gluestreaming", "ScriptLocation": "s3://b/glue_entry.py"}
 FLAWED = b'{"id": "3"}\nno json\n'
@@ -67,6 +67,7 @@ def policy(name: str) -> list[Document]:
     """The statements of a policy for the places of these tests, with names that AWS gives filled in."""
     places = {
         "WorkBucketName": WORK,
+        "StagingBucketName": STAGING,
         "LakeBucketName": LAKE,
         "InputBucketName": RAW,
         "JobName": NAME,
@@ -168,7 +169,7 @@ def people(aws_endpoint: str, iam: Iam, tmp_path: Path, monkeypatch: pytest.Monk
     s3, sqs, sns, glue, dynamodb, kinesis = (
         aws_client(each, REGION, aws_endpoint) for each in ("s3", "sqs", "sns", "glue", "dynamodb", "kinesis")
     )
-    for name in (WORK, LAKE, RAW):
+    for name in (WORK, STAGING, LAKE, RAW):
         s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
     events, dead = (sqs.create_queue(QueueName=f"{NAME}-{each}")["QueueUrl"] for each in ("events", "dead-letters"))
     topic = sns.create_topic(Name=f"{NAME}-alarms")["TopicArn"]
@@ -184,7 +185,10 @@ def people(aws_endpoint: str, iam: Iam, tmp_path: Path, monkeypatch: pytest.Monk
     config = tmp_path / "people.toml"
     config.write_text(
         f"""
-        paths = {{manifests = "s3://{WORK}/manifests", output = "s3://{LAKE}/events", state = "s3://{WORK}/state"}}
+        paths.manifests = "s3://{WORK}/manifests"
+        paths.output = "s3://{LAKE}/events"
+        paths.state = "s3://{WORK}/state"
+        paths.staging = "s3://{STAGING}/staging"
         input = {{allowed_prefixes = ["s3://{RAW}", "kinesis://main/{NAME}"]}}
         kinesis = {{sources = {{main = {{}}}}}}
         stream = {{source = "listing", trigger_interval_seconds = 0.1}}

@@ -92,6 +92,8 @@ def role(name: str) -> Document:
     """A role for the places of a harness."""
     places = {
         "WorkBucketName": "lake",
+        "StagingBucketName": "lake",
+        "StagingPrefix": "state/staging",
         "LakeBucketName": "lake",
         "InputBucketName": "lake",
         "InputPrefix": "raw/",

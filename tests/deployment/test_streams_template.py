@@ -142,7 +142,11 @@ def test_roles_reach_the_places_of_each_stream(name: str) -> None:
         "JobRole": {
             "s3:GetObject": [f"{stream(name).input.allowed_prefixes[0]}/a", layout.schema(1)],
             "s3:PutObject": [f"{layout.output_folder_of('2026-01-01')}a", layout.schema(1), layout.run("r")],
-            "s3:DeleteObject": [layout.manifest("m"), f"{layout.staging('m', 1)}a", f"{layout.merged_folder}a"],
+            "s3:DeleteObject": [
+                layout.manifest("m"),
+                f"{layout.staging_of_attempt('m', 1)}a",
+                f"{layout.merged_folder}a",
+            ],
         },
     }
     for role, actions in needed.items():

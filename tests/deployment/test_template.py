@@ -244,18 +244,18 @@ def test_what_is_deleted_can_be_restored(found: dict[str, Document], deployed: s
     }
     assert kept.pop("") == given["RestoreDays"]
     state = given["StatePrefix"]
-    scratch = ["staging", "open", "runs", "recent", "landing", "checkpoint"]
+    scratch = ["open", "runs", "recent", "landing", "checkpoint"]
     places = [f"{given['ManifestsPrefix']}/", f"{given['PendingPrefix']}/", *(f"{state}/{name}/" for name in scratch)]
     assert kept == dict.fromkeys(places, "1")
     layout = Layout(manifests="s3://b/m", output="s3://b/o", state="s3://b/s")
     folders = [
-        layout.staging_folder,
         layout.open_folder,
         layout.runs_folder,
         layout.recent_folder,
         layout.landing_folder,
     ]
     assert [f"s3://b/s/{name}/" for name in scratch] == [*folders, layout.checkpoints_folder]
+    assert "VersioningConfiguration" not in properties(found, "StagingBucket"), "all output passes through it"
 
 
 def test_glues_own_metrics_are_not_bought(found: dict[str, Document]) -> None:

@@ -86,6 +86,7 @@ class Harness:
         reading: Settings of the input.
         in_place: Whether a table's files are written in place; as in a job if None.
         root: The folder of everything.
+        staging: Where staging is, if not below the state.
         store: Where everything is, if not in memory.
     """
 
@@ -102,6 +103,7 @@ class Harness:
         retry_pause_seconds: float = 0.001,
         in_place: bool | None = None,
         root: str = "/w",
+        staging: str = "",
         store: ObjectStore | None = None,
     ) -> None:
         self.root = root
@@ -111,7 +113,8 @@ class Harness:
         self.metrics = MemoryMetrics()
         self.settings = parse_settings(
             {
-                "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")},
+                "paths": {place: f"{root}/{place}" for place in ("manifests", "output", "state")}
+                | {"staging": staging},
                 "input": {"allowed_prefixes": [f"{root}/raw"], **(reading or {})},
                 "stream": dict(stream or {}),
                 "schema": {"metadata_columns": [], **(schema or {})},

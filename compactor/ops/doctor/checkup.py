@@ -93,8 +93,9 @@ def _places(env: Environment, settings: Settings) -> Iterator[Check]:
 
 
 def _own_places(env: Environment, settings: Settings) -> Iterator[Check]:
-    if settings.paths.state:
-        yield _own_place(env, "state", settings.paths.state, "paths.state")
+    for name in ("state", "staging"):
+        if place := getattr(settings.paths, name):
+            yield _own_place(env, name, place, f"paths.{name}")
 
 
 def _own_place(env: Environment, name: str, place: str, key: str) -> Check:
@@ -223,6 +224,7 @@ def _buckets(settings: Settings) -> dict[str, str]:
             ("paths.manifests", each.paths.manifests),
             ("paths.output", each.paths.output),
             ("paths.state", each.paths.state),
+            ("paths.staging", each.paths.staging),
             *(("input.allowed_prefixes", prefix) for prefix in each.input.allowed_prefixes),
             ("schema.file", each.schema.file),
         ]

@@ -95,7 +95,7 @@ class ErasingStager:
             StagingError: A file is missing or damaged, or was not written correctly.
         """
         commit, layout = self.commit, self.state.layout
-        staging = layout.staging(attempt.manifest_id, attempt.number, attempt.generation)
+        staging = layout.staging_of_attempt(attempt.manifest_id, attempt.number, attempt.generation)
         place = RowsPlace(f"{staging}out/")
         if self.in_place:
             place = RowsPlace.final(layout.in_place(commit.key, attempt.number, attempt.generation), self.compression)

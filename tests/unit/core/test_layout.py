@@ -213,7 +213,7 @@ def keys_of(places: Layout, manifest_id: str, number: int) -> dict[str, list[str
             places.outcome(key),
             places.rejects_file(key, number),
             places.done(key),
-            places.staging(manifest_id, number) + "part.parquet",
+            places.staging_of_attempt(manifest_id, number) + "part.parquet",
         ],
     }
 
@@ -351,7 +351,7 @@ def test_what_holds_raw_lines(name: str, expected: bool) -> None:
 
 def test_each_place_is_one_thing() -> None:
     """Two names of one place would make one record be taken for another."""
-    places = Layout("/w/m", "/w/o", "/w/s")
+    places = Layout("/w/m", "/w/o", "/w/s", "/w/staging", "/w/pending")
     members = {name: each for name, each in vars(Layout).items() if not name.startswith("__")}
     names = [name for name, each in members.items() if hasattr(each, "__get__") and not callable(each)]
     found = {name: place for name in names if isinstance(place := getattr(places, name), str)}

@@ -97,6 +97,8 @@ REST: list[Item] = [
     ("CloudWatch", "alarms", ALARMS, 0.1 * ALARMS / 730),
     ("CloudWatch", "dashboards", 1, 3 / 730),
     ("CloudWatch", "PutMetricData", 1_321, 0.01321),
+    ("CloudWatch", "GetMetricData", 60, 0.0006),
+    ("CloudWatch", "MB of logs", 1.421, 0.0007105),
 ]
 
 RATES = [
@@ -234,7 +236,9 @@ def test_prices_of_a_region(region: str) -> None:
     found = prices_of(region)
     assert found.keys() == PRICES.keys()
     assert all(price.dollars > 0 and price.source and price.as_of for price in found.values())
-    same = {name for name in found if name.startswith(("glue", "lambda", "sqs", "cloudwatch", "kms"))}
+    same = {name for name in found if name.startswith(("glue", "lambda", "sqs", "cloudwatch", "kms"))} - {
+        "cloudwatch_log_mb"
+    }
     assert {name: found[name].dollars for name in same} == {name: PRICES[name].dollars for name in same}
 
 

@@ -23,13 +23,18 @@ def ids_found(harness: Harness, store: FaultyStore | None = None) -> list[str]:
     return [each.manifest_id for each in recovery(harness, store).find()]
 
 
+@pytest.mark.parametrize("staging", ["", "s3://scratch/staging"])
 @pytest.mark.parametrize("over", [False, True])
-def test_sweep(over: bool) -> None:
+def test_sweep(over: bool, staging: str) -> None:
     """A run sweeps up orphaned staging and checkpoints of dead runs before it listens, once they are old enough."""
-    harness = Harness()
+    harness = Harness(root="s3://lake", staging=staging)
     harness.deliver("m1", GOOD)
     harness.run_once()
-    places = [f"{harness.layout.staging('m1', 7)}0.parquet", harness.layout.checkpoint("run-1") + "/offsets/0"]
+    assert list(harness.store.list(harness.layout.staging_folder)) == []
+    places = [
+        f"{harness.layout.staging_of_attempt('m1', 7)}0.parquet",
+        harness.layout.checkpoint("run-1") + "/offsets/0",
+    ]
     for uri, age_seconds in zip(places, (ORPHAN_AGE_SECONDS, CHECKPOINT_AGE_SECONDS), strict=True):
         harness.store.put(uri, b"x")
         harness.clock.advance(age_seconds + (1 if over else -1))

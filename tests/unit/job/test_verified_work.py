@@ -88,7 +88,7 @@ def test_verified_work_whose_staging_is_gone_is_done_again(harness: Harness) -> 
     uri = harness.deliver("m1", GOOD, FLAWED)
     with pytest.raises(DiedError):
         harness.runner(on_crash_point=dying_at(CrashPoint.VERIFIED)).run([uri])
-    [staged, *_] = [info.uri for info in harness.store.list(harness.layout.staging("m1", 1) + "out/")]
+    [staged, *_] = [info.uri for info in harness.store.list(harness.layout.staging_of_attempt("m1", 1) + "out/")]
     harness.store.delete([staged])
     harness.run_once()
     assert harness.commit("m1").attempt == 2

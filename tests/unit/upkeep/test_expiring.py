@@ -110,7 +110,7 @@ def test_what_may_not_be_deleted_keeps_nothing_else() -> None:
             super().delete(uris)  # type: ignore[arg-type]
 
     harness = world()
-    harness.store.put(f"{harness.layout.staging('m0', 1)}out/0.parquet", b"x")
+    harness.store.put(f"{harness.layout.staging_of_attempt('m0', 1)}out/0.parquet", b"x")
     harness.clock.advance(ORPHAN_AGE_SECONDS)
     for _ in range(3):
         with pytest.raises(AccessError):

@@ -147,7 +147,7 @@ def test_strange_things_in_the_archive_stay() -> None:
 
 
 def staged(harness: Harness, manifest_id: str, attempt: int = 1) -> str:
-    uri = f"{harness.layout.staging(manifest_id, attempt)}out/0.parquet"
+    uri = f"{harness.layout.staging_of_attempt(manifest_id, attempt)}out/0.parquet"
     harness.store.put(uri, b"x")
     return uri
 

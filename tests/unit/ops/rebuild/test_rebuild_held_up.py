@@ -48,7 +48,7 @@ def test_a_later_rebuild_clears_the_staging_of_one_that_died() -> None:
     """What the cleaner keeps does not stay for ever: the next rebuild of the manifest deletes it."""
     harness = damaged()
     layout = harness.layout
-    harness.store.put(f"{layout.staging('m1', 7, 2)}part-0.parquet", b"of a rebuild that died")
+    harness.store.put(f"{layout.staging_of_attempt('m1', 7, 2)}part-0.parquet", b"of a rebuild that died")
     harness.clock.advance(ORPHAN_AGE_SECONDS + 1)
     assert operating.cleaner(harness.app()).sweep().kept == {LATER: 1}
     assert len(rebuild(harness, "m1").rebuilt) == 1
@@ -88,7 +88,7 @@ def test_a_late_driver_doubles_no_row_of_a_rebuild(step: CrashPoint, rows_per_fi
 def test_nothing_of_an_earlier_commit_can_be_copied_any_more() -> None:
     """A driver is late and stages the first commit once more. It is in vain."""
     harness = damaged()
-    late = f"{harness.layout.staging('m1', 1)}part-0.parquet"
+    late = f"{harness.layout.staging_of_attempt('m1', 1)}part-0.parquet"
     left: list[bool] = []
 
     def on_crash_point(point: CrashPoint, _manifest_id: str) -> None:
