@@ -56,7 +56,9 @@ def _alarm(alarm: Document, shard: Shard) -> Document:
     properties, name = made["Properties"], f"shard-{shard.number}"
     alarm_name = properties["AlarmName"]["Fn::Sub"].replace("${JobName}", f"${{JobName}}-{name}")
     properties["AlarmName"] = {"Fn::Sub": alarm_name}
-    properties["AlarmDescription"] = f"Shard {shard}: {properties['AlarmDescription']}"
+    about = properties["AlarmDescription"]
+    text = f"Shard {shard}: {about['Fn::Sub'] if isinstance(about, dict) else about}"
+    properties["AlarmDescription"] = {"Fn::Sub": text} if isinstance(about, dict) else text
     for dimensions in dimensions_of(made):
         dimensions.append({"Name": "Shard", "Value": str(shard.number)})
     return made

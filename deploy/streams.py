@@ -233,10 +233,11 @@ def _unrouted(alarm: Document) -> Document:
     found: Document = json.loads(json.dumps(alarm))
     found["Properties"] |= {
         "AlarmName": {"Fn::Sub": "${JobName}-files-unrouted"},
-        "AlarmDescription": (
-            "Announced files match no stream's prefix, so no manifest has them. Read files.unrouted in the "
-            "builder's log; add a stream or correct its prefixes, then run compactor plan."
-        ),
+        "AlarmDescription": {
+            "Fn::Sub": "Announced files match no stream's prefix, so no manifest has them. Run aws logs tail "
+            "/aws/lambda/${JobName}-manifest-builder --since 1h --filter-pattern files.unrouted, add a stream or "
+            "correct its prefixes, then run compactor plan."
+        },
         "MetricName": "FilesUnrouted",
     }
     return found

@@ -44,7 +44,10 @@ def test_the_table_of_alarms() -> None:
     found = resources(template(), parameters).values()
     alarms = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Alarm"]
     described = {
-        alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): alarm["AlarmDescription"] for alarm in alarms
+        alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): alarm["AlarmDescription"].replace(
+            parameters["JobName"], "<job>"
+        )
+        for alarm in alarms
     }
     rows = table("## Alarms")
     assert {name: f"{means} {do}" for name, (means, _, do) in rows.items()} == described

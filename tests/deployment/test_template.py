@@ -303,7 +303,12 @@ def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
     assert {metric for where, _, metric, _ in metrics_of(found) if where in alarms} >= WATCHED
     for alarm in alarms.values():
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["AlarmTopic"]
-        assert alarm["TreatMissingData"]
+        # An alarm on silence would be one from its creation on if missing data were breaching.
+        silence = alarm["TreatMissingData"] == "missing"
+        assert alarm.get("InsufficientDataActions", []) == (["AlarmTopic"] if silence else []), alarm["AlarmName"]
+    silent = {name for name, alarm in alarms.items() if alarm["TreatMissingData"] == "missing"}
+    assert silent == {"NoHeartbeatAlarm", "SealerAlarm", "ControlPlaneAlarm"}
+    assert "breaching" not in {alarm["TreatMissingData"] for alarm in alarms.values()}
     [shown] = [widget["properties"]["alarms"] for widget in widgets(found) if widget["type"] == "alarm"]
     assert {arn.rpartition(":")[2] for arn in shown} == {alarm["AlarmName"] for alarm in alarms.values()}
 
