@@ -14,6 +14,7 @@ CONSTANTS Files,               \* announced and listed; a done manifest left all
           Planners,            \* list files
           Sealers,             \* list parts
           Redrivers,
+          Deferring,           \* those of them that are drivers of a manifest that deferred files, before it is done
           MaxNumber,           \* of redrives: they have the first ids
           MaxIds,
           MaxStops,
@@ -272,7 +273,9 @@ ChooseNumber(r) ==
     /\ LET n == CHOOSE each \in free : \A other \in free : each <= other IN
         IF n > newest + 1 /\ OnRecord # proc[r].known /\ Has("the log is read again after a number is skipped")
         THEN Set(r, Idle)
-        ELSE Set(r, [proc[r] EXCEPT !.at = IF proc[r].todo \subseteq Files THEN "claim again" ELSE "write lines", !.id = n])
+        ELSE Set(r, [proc[r] EXCEPT !.id = n, !.at = CASE ~(proc[r].todo \subseteq Files) -> "write lines"
+                                                       [] r \in Deferring -> "record" \* the claims stay with the source
+                                                       [] OTHER -> "claim again"])
     /\ UNCHANGED shared
 
 \* The source holds the file, or an earlier redrive of it.

@@ -71,7 +71,7 @@ OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
 OnRotationCrashPoint = Callable[[RotationCrashPoint], None]
 """Called right after the move reached a point."""
 
-OnCrashPoint = Callable[[CrashPoint | PlanCrashPoint, str], None]
+OnCrashPoint = Callable[[CrashPoint | PlanCrashPoint | RedriveCrashPoint, str], None]
 """Called with the id of a manifest right after it reached a point."""
 
 

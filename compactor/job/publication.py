@@ -1,19 +1,25 @@
-"""Finishes a decided manifest: publishes it, records done, and cleans up. Any driver may repeat every step."""
+"""Finishes a decided manifest: publishes it, redrives what it deferred, records done, and cleans up.
+
+Any driver may repeat every step.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, DeadLetter, StagedFile
-from compactor.core.documents.records import Accepted
+from compactor.core.documents.manifest import Manifest
+from compactor.core.documents.records import Accepted, FileStatus, Redrive
 from compactor.core.errors import AccessError, ObjectNotFound, StagingLost, StuckError
-from compactor.core.layout import digest
+from compactor.core.layout import ManifestKey, digest, number_of_redrive, redriven_id
 from compactor.core.map_ordered import map_ordered
 from compactor.core.text.safe_text import quoted
 from compactor.engines.columns_file import ColumnsFile
+from compactor.ledger.history.redrive_log import RedriveLog
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import InPlaceFiles
 
@@ -53,6 +59,8 @@ class Publisher:
             # guard: done is recorded only after all files are in their final places
             if not self._publish(outcome) and (newer := self._superseding(outcome)) is not None:
                 return self.place(accepted, newer)
+            if accepted.manifest is not None:  # guard: deferred files are redriven before done is on record
+                self._redrive_deferred(accepted.manifest, outcome)
         else:
             self._bury(accepted, outcome)
         self.on_crash_point(CrashPoint.PUBLISHED, accepted.manifest_id)
@@ -80,6 +88,44 @@ class Publisher:
                 return False
             self.on_crash_point(CrashPoint.PUBLISHED_ONE, commit.manifest_id)
         return True
+
+    def _redrive_deferred(self, manifest: Manifest, commit: Commit) -> None:
+        """Redrive the files that a commit deferred, once. Their claims stay with its manifest.
+
+        No one else redrives them before the manifest is done.
+        """
+        log = RedriveLog(state=self.state)
+        root = log.root_of(commit.manifest_id) if commit.deferred else None
+        if root is None:
+            return
+        # All drivers read the same records in the same order, one by one: together they may be large.
+        for number in count(number_of_redrive(commit.manifest_id, root.id) + 1):
+            # Asked first: a redrive is recorded before its id is bound.
+            is_bound = self.state.store.stat(self.state.layout.accepted(redriven_id(root.id, number))) is not None
+            redrive = log.at(root, number)
+            if redrive is None and not is_bound:
+                if log.write(root, self._redrive(root, number, manifest, commit), self.on_crash_point):
+                    return
+                redrive = log.at(root, number)
+            # guard: deferred files are redriven once
+            if redrive is not None and redrive.source == commit.manifest_id and redrive.kind == "files":
+                if not is_bound:
+                    log.deliver(redrive)
+                return
+
+    def _redrive(self, root: ManifestKey, number: int, manifest: Manifest, commit: Commit) -> Redrive:
+        now = self.state.clock.now()
+        files = tuple(file for file in manifest.files if file.uri in commit.deferred)
+        following = {"manifest_id": redriven_id(root.id, number), "created_at": now, "files": files}
+        return Redrive(
+            kind="files",
+            source=commit.manifest_id,
+            number=number,
+            counts={FileStatus.DEFERRED: len(files)},
+            manifest=manifest.model_copy(update=following),
+            run_id=self.state.ledger.run_id,
+            redriven_at=now,
+        )
 
     def cover_columns(self, version: int) -> None:
         if self.columns is not None:

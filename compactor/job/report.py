@@ -35,7 +35,7 @@ def batch_metrics(
         "RecordsIn": sum(each.lines - each.blank_lines for each in found),
         "RecordsOut": sum(each.rows for each in found),
         "RecordsRejected": sum(each.rejected_lines for each in found),
-        "FilesQuarantined": sum(each.quarantined_by_status.total() for each in found),
+        "FilesQuarantined": sum(each.left_to_operator.total() for each in found),
         "BytesIn": bytes_in,
         "BytesOut": sum(each.output_bytes for each in found),
         "OutputFiles": sum(each.output_files for each in found),
@@ -171,7 +171,7 @@ class RunReport:
             return
         self.committed += 1
         own, among_all = (counts_of(result.outcome, with_source=each) for each in (False, True))
-        self.quarantined_files += own.quarantined_by_status.total()
+        self.quarantined_files += own.left_to_operator.total()
         self.records += own.rows
         self.rejected_lines += own.rejected_lines
         self.input_files += among_all.input_files

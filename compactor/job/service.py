@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from threading import Event
 from typing import Protocol
 
+from compactor.core.documents.changes import Commit
 from compactor.core.errors import CompactorError, EngineLost, OperatorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import FLUSH_SECONDS, MetricsSink, ObjectInfo
@@ -114,6 +115,7 @@ class Service:
     _untold: list[Result] = field(default_factory=list, init=False)
     _reported_at: datetime | None = field(default=None, init=False)
     _listed: deque[str] = field(default_factory=deque, init=False)
+    _has_following: bool = field(default=False, init=False)  # whether manifests of deferred files were written
 
     def __post_init__(self) -> None:
         self.heartbeat.on_stop_request(self.stop)
@@ -285,7 +287,9 @@ class Service:
     def _finish(self) -> None:
         """Work until every manifest in the prefix is done, or failed too many times or for too long."""
         self._drain()
-        if not self._is_blocked():
+        self._has_following = True
+        while self._has_following and not self._is_blocked():
+            self._has_following = False
             self._list_unseen(everything=True)
             self._drain()
 
@@ -331,6 +335,7 @@ class Service:
         """Report the results, and note what to retry."""
         now, found = self.state.clock.now(), self.runner.take_ended()
         self._report.add(found)
+        self._has_following |= any(isinstance(each.outcome, Commit) and each.outcome.deferred for each in found.all)
         if any(each.ending is Ending.COMMITTED for each in found.all):
             self._consecutive_failures = 0  # only progress shows that repeating helps
         self._untold += [each for each in found.all if each.ending in FINISHED or each.error is not None]

@@ -7,6 +7,7 @@ from functools import partial
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, GrokRules, StagedFile
+from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import (
     Accepted,
     Attempt,
@@ -14,7 +15,7 @@ from compactor.core.documents.records import (
     FileStatus,
 )
 from compactor.core.errors import CompactorError, InputRefused, RecordUnreadable
-from compactor.core.layout import Layout, ManifestKey
+from compactor.core.layout import MANIFEST_ID, Layout, ManifestKey, number_of_redrive, redriven_id, root_id
 from compactor.core.partitions import folders
 from compactor.core.rules.attempts import RetryRules
 from compactor.engines.engine import Engine, Staged, StagedOutput, StageRequest
@@ -26,6 +27,14 @@ from compactor.ndjson.lines import Limits
 from compactor.schema.registry import ManifestColumns, SchemaRegistry
 from compactor.schema.schema import ColumnsUsed
 from compactor.telemetry.logs import log_event
+
+MOST_FOLLOWING = 16
+"""How many manifests of deferred files may follow a manifest."""
+
+MOST_FOLLOWING_FILES = 20_000
+"""The most files of a manifest times the manifests that followed: readers of a lineage hold all their names."""
+
+_LARGEST_NUMBER = 999_999_999  # of a redrive
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +191,7 @@ class Stager:
                 for part, (file, output) in enumerate(zip(outputs, staged.outputs, strict=True))
             ],
             rejects=[_staged_file(file, layout.rejects_file(key, part)) for part, file in enumerate(rejects)],
-            files=list(staged.reports),
+            files=_left_to_operator(accepted.manifest, staged.reports),
             rescued_values=staged.rescued_values,
             misfits=misfits_by_column(self.state.store, staged),
             redone_bins=staged.redone_bins,
@@ -220,6 +229,22 @@ def _check_access(reports: Sequence[FileReport]) -> None:
     silent = {FileStatus.FORBIDDEN, FileStatus.MISSING}
     if denied and all(report.status in silent for report in reports):
         raise InputRefused(f"{denied[0].uri}: {denied[0].detail}; expected permission to read the input")
+
+
+def _left_to_operator(manifest: Manifest | None, reports: Sequence[FileReport]) -> list[FileReport]:
+    """The reports, with deferred files quarantined if no further manifest may follow."""
+    if manifest is None or may_be_followed(manifest):
+        return list(reports)
+    over_budget = {"status": FileStatus.OVER_BUDGET}
+    return [each.model_copy(update=over_budget) if each.status is FileStatus.DEFERRED else each for each in reports]
+
+
+def may_be_followed(manifest: Manifest) -> bool:
+    """Whether a manifest of its deferred files may follow: few have, and its id leaves room."""
+    manifest_id = manifest.manifest_id
+    number = number_of_redrive(manifest_id, root_id(manifest_id)) + 1
+    is_id = MANIFEST_ID.fullmatch(redriven_id(manifest_id, _LARGEST_NUMBER))
+    return number <= MOST_FOLLOWING and number * len(manifest.files) <= MOST_FOLLOWING_FILES and bool(is_id)
 
 
 def _staged_file(file: ParquetFacts, final: str) -> StagedFile:

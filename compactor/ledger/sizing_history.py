@@ -83,7 +83,7 @@ def summarised(commit: Commit, *, target_file_bytes: int, arrived_at: datetime |
         decided_at=commit.decided_at,
         arrived_at=arrived_at,
         rejects=dict(own.rejects_by_reason),
-        quarantined=dict(own.quarantined_by_status),
+        quarantined=dict(own.left_to_operator),
         columns=commit.columns,
         max_columns=commit.max_columns,
         rejects_of=commit.rejects_of,

@@ -18,6 +18,9 @@ OnTooManyRejects = Literal["quarantine", "keep_rows"]
 MAX_REJECTED_BYTES = 64 * 1024 * 1024
 """The most bytes of rejected lines kept per input file."""
 
+HONEST_RATIO = 100
+"""Decoded bytes per stored byte, about five times as many as event logs in gzip have."""
+
 _EXTRA_SCRATCH_BYTES = 2 * 1024 * 1024 * 1024
 """The scratch space for a task in addition to the repaired copy of the largest file."""
 
@@ -38,19 +41,24 @@ class RejectLimits:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for one input file.
+    """Limits for one input file, and for a task that reads several.
 
     Attributes:
         max_line_bytes: A longer line is rejected; at least 1.
         max_decompressed_bytes: A file that decodes to more is quarantined.
         rejects: The most rejects to keep.
         max_scratch_bytes: The most scratch space on the local disk per task.
+        task_bytes: A task that has decoded this much, and `task_ratio` times the stored bytes, leaves its further files
+            to a later manifest; None for a task that reads all of them.
+        task_ratio: Decoded bytes per stored byte that a task may read in any amount.
     """
 
     max_line_bytes: int
     max_decompressed_bytes: int
     rejects: RejectLimits = RejectLimits()
     max_scratch_bytes: int = 10 * 1024 * 1024 * 1024
+    task_bytes: int | None = None
+    task_ratio: int = HONEST_RATIO
 
     @classmethod
     def of(cls, settings: "Settings") -> "Limits":
@@ -61,7 +69,7 @@ class Limits:
             on_excess=settings.input.on_too_many_rejects,
         )
         largest = settings.input.max_decompressed_bytes
-        return cls(settings.input.max_line_bytes, largest, rejects, scratch_bytes(largest))
+        return cls(settings.input.max_line_bytes, largest, rejects, scratch_bytes(largest), task_bytes=largest)
 
 
 def scratch_bytes(max_decompressed_bytes: int) -> int:

@@ -53,6 +53,7 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
             max_line_bytes=commit.max_line_bytes,
             max_decompressed_bytes=commit.max_decompressed_bytes,
             max_scratch_bytes=scratch_bytes(commit.max_decompressed_bytes),
+            task_bytes=None,
         )
         rules = engines.engine_rules(app)
         formats = Formats(

@@ -126,9 +126,10 @@ _ALIKE = {
 # What the configurations of a kind have in common; each gives the others, or its own.
 claims = partial(
     _of, "Claims", Files="{}", Parts="{}", Lines="{}", Builders="{}", Planners="{}", Sealers="{}", Redrivers="{}",
-    MaxNumber=0, MaxIds=3, MaxStops=1, PausesOutliveLeases=True,
+    Deferring="{}", MaxNumber=0, MaxIds=3, MaxStops=1, PausesOutliveLeases=True,
 )  # fmt: skip
 _redrive = partial(claims, Redrivers="{r1, r2}", MaxNumber=2)
+_deferring = partial(_redrive, Deferring="{r1, r2}")
 _change = partial(
     _of, "Change", Drivers="{}", Rebuilders="{}", Expirers="{}", Readers="{}", IsDone=False, MaxAttempts=2,
     MaxGenerations=1, MaxDamages=0, InPlace="{}", IsLaidAnew=False, LateCopies=False, Tidying=False, Cleans=True,
@@ -188,6 +189,8 @@ MEDIUM = (
     claims("the end of each file", Files="{f1}", Builders="{b1, b2}", PausesOutliveLeases=False, is_live=True),
     claims("the end of each part", Parts="{t1}", Sealers="{s1, s2}", PausesOutliveLeases=False, is_live=True),
     _redrive("the end of a redriven file", Files="{f1}", Builders="{b1}", PausesOutliveLeases=False, is_live=True),
+    _deferring("a deferred file", Files="{f1}", Builders="{b1}", Planners="{p1}"),
+    _deferring("the end of a deferred file", Files="{f1}", Builders="{b1}", PausesOutliveLeases=False, is_live=True),
     _redrive("a redriven file that is listed", Files="{f1}", Planners="{p1}"),
     _redrive("a redriven line", Lines="{l1}", PausesOutliveLeases=False, is_live=True),
     _change("two drivers", Drivers="{d1, d2}"),

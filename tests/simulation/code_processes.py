@@ -101,6 +101,7 @@ class Code:
         forgets: Whether the engine loses a row of a manifest now.
         archive_days: The age from which `compactor data clean` deletes archived manifests.
         rejects_days: The same for rejects; 0 keeps them.
+        task_bytes: Decoded bytes after which a manifest leaves further files to the next one; None for no limit.
     """
 
     settings: Settings  # of all shards
@@ -109,6 +110,7 @@ class Code:
     forgets: Callable[[str], bool]
     archive_days: float
     rejects_days: float
+    task_bytes: int | None = None
 
     def build(self, process: Process, bodies: Mapping[str, str]) -> Built:
         """The builder function."""
@@ -139,7 +141,7 @@ class Code:
             batch_size=stream.manifests_per_trigger,
             poll_seconds=stream.trigger_interval_seconds,
         )
-        service = streaming.service_on(app, self._engine(app), source)
+        service = streaming.service_on(app, self._engine(app, self.task_bytes), source)
         service.poll_seconds = POLL_SECONDS
         service.run(once=False)
 
@@ -162,7 +164,7 @@ class Code:
         """`compactor rebuild`."""
         app = self._app(process)
         scan = operating.rebuild_scanner(app).scan(RebuildScope())
-        rebuilding.rebuilder(app, lambda _: self._engine(app)).rebuild(scan)
+        rebuilding.rebuilder(app, lambda rules: self._engine(app, rules.limits.task_bytes)).rebuild(scan)
 
     def clean(self, process: Process) -> None:
         """`compactor data clean`."""
@@ -185,6 +187,11 @@ class Code:
     def _app(self, process: Process) -> App:
         return App(self.settings, **self.given(process))
 
-    def _engine(self, app: App) -> ForgetfulEngine:
-        metadata = self.settings.metadata_columns
-        return ForgetfulEngine(app.store, metadata_columns=metadata, rows_per_file=8, forgets=self.forgets)
+    def _engine(self, app: App, task_bytes: int | None) -> ForgetfulEngine:
+        return ForgetfulEngine(
+            app.store,
+            metadata_columns=self.settings.metadata_columns,
+            rows_per_file=8,
+            task_bytes=task_bytes,
+            forgets=self.forgets,
+        )

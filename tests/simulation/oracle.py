@@ -125,6 +125,7 @@ class Oracle:
         self.counts["commits" if commit.generation == 1 else "rebuilds"] += 1
         self.commits.setdefault(commit.manifest_id, []).append(commit)
         self.counts["superseded versions"] += sum(file.superseded for file in commit.files)
+        self.counts["deferred files"] += len(commit.deferred) * (commit.generation == 1)
         for file in (*commit.outputs, *commit.rejects):
             staged = self.read(file.staged)
             if staged is None:

@@ -72,6 +72,9 @@ WITH_TOPIC = 0.4
 
 SHARDS = (1, 1, 2)
 
+BUDGETS = (None, None, 0, 500)
+"""Decoded bytes after which a manifest leaves its further files to the next one; None: it reads all of them."""
+
 SETTINGS: dict[str, Any] = {
     "paths": {place: f"{ROOT}/{place}" for place in ("manifests", "output", "state")},
     # Of a whole cluster, so that `compactor plan` alone lands the topic, when the operator calls it.
@@ -146,7 +149,8 @@ class World:
         close_after = timedelta(seconds=CLOSE_AFTER_SECONDS) if self.days < 1 else timedelta(days=1)
         expires = self.scheduler.chance("expiry")
         ages = expires.choice(AGES) if self.days < 1 else AGES[0]
-        self.code = Code(self.settings, close_after, self._given, self._forgets, *ages)
+        budget = self.scheduler.chance("budget").choice(BUDGETS)
+        self.code = Code(self.settings, close_after, self._given, self._forgets, *ages, budget)
         code = self.code
         self._operator = {"redrive": code.redrive, "rebuild": code.rebuild, "clean": code.clean}
         self._operator["breaker"] = lambda process: code.close_breaker(process, self._glues_of(process))

@@ -46,11 +46,12 @@ class PlainEngine:
         metadata_columns: Sequence[str] = (),
         rows_per_file: int = 1000,
         reject_limits: RejectLimits = LIMITS.rejects,
+        task_bytes: int | None = None,  # decoded; then a manifest leaves its further files to the next one
         formats: Formats = Formats(),  # noqa: B008 - it is frozen
     ) -> None:
         self._store = store
         self._formats = formats
-        self._limits = replace(LIMITS, rejects=reject_limits)
+        self._limits = replace(LIMITS, rejects=reject_limits, task_bytes=task_bytes, task_ratio=0)
         self._metadata_columns = metadata_columns
         self._rows_per_file = rows_per_file
 

@@ -22,7 +22,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.layout import KEEP_MARKER, Layout, base_name, folder
 from compactor.core.ports import ObjectInfo, ObjectStore
-from compactor.engines.engine import Engine
+from compactor.engines.engine import Engine, EngineRules
 from compactor.job.report import RunReport
 from compactor.job.scheduler import Scheduler
 from compactor.ledger.ledger import Ledger
@@ -131,6 +131,7 @@ class Harness:
         )
         if table is not None:  # the one in memory needs no column of the partition, which a real one does
             self.settings = replace(self.settings, table=self.settings.table.model_copy(update={"name": "lake.events"}))
+        self.task_bytes: int | None = None
         self.sink = None if table is None else MemoryTable(exists=lambda uri: self.store.stat(uri) is not None)
 
     @property
@@ -165,13 +166,15 @@ class Harness:
     def _listed(self, source: SourcePlace) -> Iterator[ObjectInfo]:
         return iter(self.store.list(folder(source.folder)))
 
-    def engine(self, store: ObjectStore | None = None, formats: Formats | None = None) -> PlainEngine:
+    def engine(self, store: ObjectStore | None = None, rules: EngineRules | None = None) -> PlainEngine:
+        """An engine with the rules of a rebuild, or by the settings."""
         return PlainEngine(
             store or self.store,
             metadata_columns=self.settings.metadata_columns,
             rows_per_file=2,
             reject_limits=Limits.of(self.settings).rejects,
-            formats=formats or Formats(),
+            task_bytes=rules.limits.task_bytes if rules else self.task_bytes,
+            formats=rules.formats if rules else Formats(),
         )
 
     def runner(

@@ -146,6 +146,6 @@ def rebuild(
     """What a fresh process rebuilds."""
     app = harness.app(store=store, on_crash_point=on_crash_point)
     scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, force=force))
-    return rebuilding.rebuilder(app, lambda rules: engine or harness.engine(store, rules.formats)).rebuild(
+    return rebuilding.rebuilder(app, lambda rules: engine or harness.engine(store, rules)).rebuild(
         scan, dry_run=dry_run
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from compactor.api.pace import paced
 from compactor.api.progress import Step
 from compactor.cli.ui.failures import say
-from compactor.core.crash_points import CrashPoint, PlanCrashPoint
+from compactor.core.crash_points import CrashPoint, PlanCrashPoint, RedriveCrashPoint
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import counts_of
 from compactor.core.text.formatting import by_name, count, duration, rate
@@ -62,7 +62,7 @@ class LiveLine:
         console = SafeConsole(stderr=True)
         self.display = Live(get_renderable=self._renderable, console=console, refresh_per_second=5, transient=True)
 
-    def on_crash_point(self, point: CrashPoint | PlanCrashPoint, manifest_id: str) -> None:
+    def on_crash_point(self, point: CrashPoint | PlanCrashPoint | RedriveCrashPoint, manifest_id: str) -> None:
         """Show the phase that a manifest enters."""
         with self._lock:
             if isinstance(point, CrashPoint) and point in _PHASES:

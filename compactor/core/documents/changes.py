@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import AwareDatetime, Field, TypeAdapter
 
 from compactor.core.documents.document import Document, ManifestRecord
-from compactor.core.documents.records import FileReport
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.layout import Layout, ManifestKey
 
@@ -153,6 +153,11 @@ class Commit(Outcome):
     @property
     def is_rebuilt(self) -> bool:
         return self.generation > 1
+
+    @property
+    def deferred(self) -> set[str]:
+        """The URIs of files that are left to a later manifest."""
+        return {file.uri for file in self.files if file.status is FileStatus.DEFERRED}
 
     @property
     def erased_rows(self) -> int:

@@ -77,6 +77,11 @@ class Counts:
         return quarantined_of(self.files_by_status)
 
     @property
+    def left_to_operator(self) -> Counter[str]:
+        """The same, without deferred files, which the job redrives."""
+        return self.quarantined_by_status - Counter({FileStatus.DEFERRED: self.files_by_status[FileStatus.DEFERRED]})
+
+    @property
     def adds_up(self) -> bool:
         """Whether every line is accounted for."""
         return self.rows + self.rejected_lines + self.blank_lines + self.erased_lines == self.lines

@@ -24,10 +24,15 @@ class FileStatus(StrEnum):
     TOO_MUCH_SCRATCH = "too_much_scratch"
     NOT_NDJSON = "not_ndjson"
     TOO_COSTLY = "too_costly"
+    DEFERRED = "deferred"
+    OVER_BUDGET = "over_budget"
 
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
-"""Statuses of quarantined files. A changed file is not quarantined, because an event announces its new version."""
+"""Statuses of quarantined files. A changed file is not quarantined, because an event announces its new version.
+
+The job redrives deferred files itself, before their manifest is done.
+"""
 
 
 FileFormat = Literal["ndjson", "json"]

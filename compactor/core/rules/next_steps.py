@@ -38,6 +38,8 @@ class Cause(StrEnum):
     TOO_MANY_REJECTS = "too_many_rejects", 'correct it, or set input.on_too_many_rejects = "keep_rows"', "restart"
     TOO_MUCH_SCRATCH = "too_much_scratch", "raise input.max_decompressed_bytes", "restart"
     TOO_COSTLY = "too_costly", "begin the pattern of input.grok with ^, or give it fewer alternatives", "restart"
+    DEFERRED = "deferred", "", "redrive"
+    OVER_BUDGET = "over_budget", "check who wrote its manifest", "redrive"
     NOT_NDJSON = "not_ndjson", "convert it to NDJSON under its name", "deliver"
     JSON = "json", 'set input.format = "json"', "restart"
     RANGE = "range", "check that its brokers respond", "redrive"

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Redrive
-from compactor.core.layout import ManifestKey, redrive_number, redriven_id, root_id
+from compactor.core.layout import ManifestKey, number_of_redrive, redrive_number, redriven_id, root_id
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.state import State
+from compactor.telemetry.logs import log_event
 
 Fate = Literal["accepted", "waiting", "unwritten", "revoked"]
 """The state of a redrive's manifest: the next redrive writes an `unwritten` one; `revoked` has no effect."""
@@ -41,9 +43,8 @@ class RedriveLog:
         An id that only looks like that of a redrive is the root of its own lineage.
         """
         root = root_id(manifest_id)
-        record = self.state.ledger.accepted(root)
-        redrives = self._redrives(record.key) if record is not None and root != manifest_id else []
-        if root != manifest_id and all(each.manifest.manifest_id != manifest_id for each in redrives):
+        record, number = self.state.ledger.accepted(root), number_of_redrive(manifest_id, root)
+        if number and (record is None or self.at(record.key, number) is None):
             record = self.state.ledger.accepted(manifest_id)
         return None if record is None else record.key
 
@@ -86,6 +87,19 @@ class RedriveLog:
         is_new = self.state.store.create(uri, redrive.to_json())
         dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have removed the mark in between
         return is_new
+
+    def write(self, root: ManifestKey, redrive: Redrive, on_crash_point: OnRedriveCrashPoint) -> bool:
+        """Record a redrive, and write its manifest; False if its number is taken."""
+        new_id = redrive.manifest.manifest_id
+        if not self.record(root, redrive):
+            return False
+        on_crash_point(RedriveCrashPoint.RECORDED, new_id)
+        self.deliver(redrive)
+        on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
+        log_event(
+            "manifest.redriven", source=redrive.source, manifest_id=new_id, kind=redrive.kind, counts=redrive.counts
+        )
+        return True
 
     def deliver(self, redrive: Redrive) -> None:
         """Write the manifest of a recorded redrive, with the same bytes each time."""

@@ -83,7 +83,7 @@ class FileWalk:
     """Reads the files of one task. A context manager.
 
     Args:
-        limits: How many rejects and scratch bytes are allowed.
+        limits: How many rejects, scratch bytes and decoded bytes are allowed.
         counted_bytes: The increment of `stored_bytes_read`.
 
     Attributes:
@@ -107,13 +107,14 @@ class FileWalk:
         self._input = PatientReads(store)
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
-        self._reject_limits = limits.rejects
+        self._limits = limits
         self._formats = formats
         self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
         self._disk = DiskWaits()
         self.stored_bytes_read = 0
+        self._decoded_bytes = 0
 
     def __enter__(self) -> Self:
         self.folder = self._stack.enter_context(scratch_folder())
@@ -129,7 +130,8 @@ class FileWalk:
     def files(self, files: Sequence[tuple[int, ManifestFile]], read: ReadFile[T]) -> Iterator[WalkedFile[T]]:
         """Read files one after the other, and open the next ones meanwhile, unless the disk responds at once.
 
-        Keeps the rejects of files that were read completely, and samples of the rejects of files with too many.
+        Keeps the rejects of files that were read completely, and samples of the rejects of files with too many. Files
+        that are not begun because earlier ones used up `Limits.task_bytes` are deferred; the first one is always read.
 
         Raises:
             StoreUnavailable: The store failed temporarily.
@@ -141,8 +143,9 @@ class FileWalk:
         else:
             opened = calls_ahead(self._pool, self._open, items, depth=FILES_AHEAD)
         with closing(opened) as openings:
-            for (index, file), opening in zip(files, openings, strict=True):
-                yield self._walk(index, file, opening, read)
+            for index, file in files:
+                deferred = self._deferred(file)
+                yield WalkedFile(index, deferred, None) if deferred else self._walk(index, file, next(openings), read)
 
     def stage_rejects(self, uri: str) -> str | None:
         """Upload the rejects of all files; return the URI, or None if there are no rejects."""
@@ -157,7 +160,9 @@ class FileWalk:
         digest = file.opened.digest
         with closing(read_ranges(self._input, file.opened, self._pool)) as stored:
             try:
-                yield from decode(file.codec, self._counted(digest.passing(stored) if digest else stored))
+                for piece in decode(file.codec, self._counted(digest.passing(stored) if digest else stored)):
+                    self._decoded_bytes += len(piece)
+                    yield piece
             except AccessError as exc:  # concerns this file, not one of the job's places
                 raise FileError(FileStatus.FORBIDDEN, str(exc)) from exc
 
@@ -166,6 +171,16 @@ class FileWalk:
         if file.opened.start:  # past the first lines of a file, which identify its kind
             return self._formats.lines
         return self._formats.splitter(file.uri)
+
+    def _deferred(self, file: ManifestFile) -> FileReport | None:
+        """The report on a file that is left to a later manifest; None if it may be read."""
+        # guard: a task whose files decode to far more than they should leaves the rest to a later manifest
+        limits, spent = self._limits, self._decoded_bytes
+        allowed = limits.task_ratio * self.stored_bytes_read + (limits.task_bytes or 0)
+        if limits.task_bytes is None or spent <= allowed:
+            return None
+        found = f"files before it in its manifest decoded to {spent:,} bytes; expected at most {allowed:,}"
+        return _quarantined(file, FileError(FileStatus.DEFERRED, found), etag=file.etag or "")
 
     def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:
         for piece in stored:
@@ -215,7 +230,7 @@ class FileWalk:
 
     def _read(self, index: int, file: ManifestFile, opened: Opened, read: ReadFile[T]) -> WalkedFile[T]:
         codec = "none" if file.grown else sniff(opened.first[:SNIFF_BYTES])
-        spool = RejectSpool(self._manifest_id, file.origin_uri, self._reject_limits, self.scratch)
+        spool = RejectSpool(self._manifest_id, file.origin_uri, self._limits.rejects, self.scratch)
         try:
             path_values = PathValues(file.path_columns) if file.path_columns else None
             opened_file = OpenedFile(index, file.uri, file.origin_uri, opened, codec, path_values)

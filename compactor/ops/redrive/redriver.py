@@ -263,10 +263,9 @@ class Redriver:
         inputs: Sequence[RedrivenInput] = (),
     ) -> bool:
         """Record a redrive and write its manifest; False if another redrive took the number."""
-        source, new_id = found.account.id, found.manifest_id
         redrive = Redrive(
             kind=call.kind,
-            source=source,
+            source=found.account.id,
             number=found.number,
             counts=counts,
             inputs=list(inputs),
@@ -274,13 +273,7 @@ class Redriver:
             run_id=self.state.ledger.run_id,
             redriven_at=manifest.created_at,
         )
-        if not self._log.record(found.root, redrive):
-            return False
-        self.on_crash_point(RedriveCrashPoint.RECORDED, new_id)
-        self._log.deliver(redrive)
-        self.on_crash_point(RedriveCrashPoint.DELIVERED, new_id)
-        log_event("manifest.redriven", source=source, manifest_id=new_id, kind=call.kind, counts=counts)
-        return True
+        return self._log.write(found.root, redrive, self.on_crash_point)
 
 
 def _check_number(lines: WrittenLines, found: _NextRedrive) -> None:

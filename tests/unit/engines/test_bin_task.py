@@ -241,3 +241,16 @@ def test_a_kernel_that_refuses_a_record_is_found_out(store, reason):
 
     with pytest.raises(StagingError, match="refused a record"):
         write_bin(store, task_of(store, {"1": GOOD}), Wrong)
+
+
+def test_files_that_decode_to_far_too_much_leave_the_rest(store):
+    """What was not begun stays deferred, also if another pass has to skip a broken file; all others are complete."""
+    bomb = gzip.compress(GOOD + b"\n" * 2_000_000)
+    limits = replace(rules_of().limits, task_bytes=len(LONG) + 5_000_000, task_ratio=0)
+    files = {"a": bomb, "broken": gzip.compress(LONG)[:-5], "b": bomb, "c": bomb, "d": GOOD, "e": b"bad\n"}
+    result = write_bin(store, task_of(store, files, rules=rules_of(limits)), NativeKernel)
+    statuses = [file.report.status for file in result.files]
+    assert statuses == ["compacted", "unreadable", "compacted", "compacted", "deferred", "deferred"]
+    assert len(rows_of(store, result)) == result.records == 6
+    assert result.rejects_uri is None
+    assert result.files[-1].report.etag == store.stat("/raw/e").etag

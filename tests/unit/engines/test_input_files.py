@@ -21,9 +21,9 @@ from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, 
 from compactor.core.layout import base_name
 from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
 from compactor.ndjson.files import object_reading
-from compactor.ndjson.files.object_reading import MOST_PAUSED_SECONDS, RANGE_BYTES, DiskWaits
+from compactor.ndjson.files.object_reading import FILES_AHEAD, MOST_PAUSED_SECONDS, RANGE_BYTES, DiskWaits
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
-from compactor.ndjson.lines import Limits, RejectLimits
+from compactor.ndjson.lines import HONEST_RATIO, Limits, RejectLimits
 from tests.support.fakes import FaultyStore
 from tests.support.native_rows import rules_of
 
@@ -566,3 +566,34 @@ def test_which_keys_with_a_column_the_records_have(store):
     task = InspectTask("m-1", tuple(enumerate(files)), STAGING, rules_of(LIMITS), {}, 7)
     result = inspect_files(store, replace(task, known_keys=frozenset(["a", "b", "year", "month", "unused"])))
     assert result.present_keys == {"a", "b", "year"}
+
+
+@pytest.mark.parametrize(("ratio", "read"), [(0, 1), (100, 2), (1100, 20)])
+def test_a_task_begins_no_file_once_it_has_decoded_too_much(store, ratio, read):
+    """The budget grows with the stored bytes; a deferred file leaves nothing, and is not even opened if it is late."""
+    bomb = gzip.compress(GOOD + b"\n" * 1_000_000 + b"bad")
+    uris = put(store, **{f"{number:02}": bomb for number in range(20)})
+    result = run(store, *uris, limits=replace(LIMITS, task_bytes=950_000, task_ratio=ratio))
+    statuses = [file.report.status for file in result.files]
+    assert statuses == ["compacted"] * read + ["deferred"] * (20 - read)
+    assert len(rejects(store, result)) == read
+    assert len(store.reads) <= read + FILES_AHEAD
+
+
+def test_an_honest_task_is_never_cut_short(store):
+    """Files that decode to many times the limit of a file are all read, if none decodes to far more than it should."""
+    lines = b"".join(
+        b'{"id":%d,"at":"2026-01-02T03:04:05Z","level":"info","text":"started"}\n' % n for n in range(3000)
+    )
+    data = gzip.compress(lines, 9)
+    assert 8 < len(lines) / len(data) < HONEST_RATIO / 2
+    uris = put(store, **{f"f{number}": data for number in range(20)})
+    result = run(store, *uris, limits=replace(LIMITS, task_bytes=1))
+    assert {file.report.status for file in result.files} == {"compacted"}
+
+
+def test_a_file_that_cannot_be_read_counts(store):
+    """What a quarantined file decoded to is spent as well."""
+    uris = put(store, broken=gzip.compress(b"\n" * 1_000_000)[:-5], good=GOOD)
+    result = run(store, *uris, limits=replace(LIMITS, task_bytes=10_000))
+    assert [file.report.status for file in result.files] == ["unreadable", "deferred"]
