@@ -49,6 +49,8 @@ _MISSING = {
     "EntityNotFoundException",
     "NotFound",
     "NotFoundException",
+    "InvalidSubnetID.NotFound",
+    "InvalidGroup.NotFound",
 }
 
 
@@ -88,10 +90,14 @@ def is_taken(kind: str, name: str, client: Client, known: Known) -> bool:
     try:
         return _ASK[kind](client, arn_of(kind, name, known) if kind in _ARNS else name)
     except ClientError as exc:
-        code = str(exc.response.get("Error", {}).get("Code", ""))
-        if code in _MISSING:
+        if is_missing(exc):
             return False
         raise
+
+
+def is_missing(error: ClientError) -> bool:
+    """Whether AWS says that there is no such thing."""
+    return str(error.response.get("Error", {}).get("Code", "")) in _MISSING
 
 
 _ARNS = {

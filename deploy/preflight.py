@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -11,6 +12,7 @@ from compactor.cost.prices import HOURS_A_MONTH, JobSize, prices_of
 from deploy.artefacts import Artefact
 from deploy.existing_names import Client, Known, arn_of, is_taken, planned_names
 from deploy.job_wheels import wheel_faults
+from deploy.named import State, named
 from deploy.pip import PackagingError
 from deploy.policy_size import policy_faults
 from deploy.resolved import pseudo_parameters
@@ -28,8 +30,6 @@ SHOWN_CHARACTERS = 200  # of an error of AWS, which may quote a page
 
 DEAD_STATES = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}
 """States of a stack that CloudFormation does not update."""
-
-State = Literal["ok", "warning", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Preflight:
             "artefacts": self._artefacts,
             "artefact bucket": self._artefact_bucket,
             "input bucket": self._input_bucket,
+            "parameters": partial(named, self.client, self.parameters, self.session.region_name),
             "names": self._names,
             "policies": self._policies,
             "alarms": self._alarms,

@@ -74,6 +74,16 @@ OWN = {
         ("lakeformation:GetDataLakeSettings", "lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"),
         ("*",),
     ),
+    "LookUp": (
+        (
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeVpcEndpoints",
+            "iam:GetPolicy",
+            "kms:DescribeKey",
+        ),
+        ("*",),
+    ),
     "StopCalls": (("events:DisableRule", "events:EnableRule"), RESOURCES["AWS::Events::Rule"]),
     "EndRuns": (("glue:BatchStopJobRun", "glue:GetJobRuns"), RESOURCES["AWS::Glue::Job"]),
     "Subscriptions": (("sns:ListSubscriptionsByTopic",), RESOURCES["AWS::SNS::Topic"]),

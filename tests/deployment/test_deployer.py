@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from deploy.__main__ import deploy
 from deploy.policies import policies
+from tests.deployment.accounts import key, network
 from tests.deployment.resolving import ROOT
 from tests.deployment.test_deploying import root, session
 
@@ -89,6 +90,10 @@ CALLS: dict[str, tuple[str, Arn]] = {
         "cloudwatch:GetDashboard",
         _named(f"arn:aws:cloudwatch::{ACCOUNT}:dashboard/", "DashboardName"),
     ),
+    "ec2.DescribeSecurityGroups": ("ec2:DescribeSecurityGroups", _everything),
+    "ec2.DescribeSubnets": ("ec2:DescribeSubnets", _everything),
+    "ec2.DescribeVpcEndpoints": ("ec2:DescribeVpcEndpoints", _everything),
+    "kms.DescribeKey": ("kms:DescribeKey", _named("", "KeyId")),
     "kms.ListAliases": ("kms:ListAliases", _everything),
     "cloudformation.DescribeStacks": ("cloudformation:DescribeStacks", _stack),
     "cloudformation.GetTemplate": ("cloudformation:GetTemplate", _stack),
@@ -209,7 +214,8 @@ def test_a_deployment_needs_only_the_deployers_policies(session: Any, root: Path
     """
     s3 = session.client("s3")
     s3.create_bucket(Bucket="example-raw-dev", CreateBucketConfiguration={"LocationConstraint": REGION})
-    give(root, InputBucketIsNew="no", KmsKey="new")
+    there = network()(session) | key(parameter="InputKeyArn")(session)
+    give(root, InputBucketIsNew="no", KmsKey="new", **there)
     allow(deployer, root)
     deploy("dev", Session, confirm=lambda: False, root=root)
     assert deployer.refused == []
