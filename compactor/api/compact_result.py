@@ -23,6 +23,14 @@ _FEW_ROWS = "under half of the lines are rows; expected "
 _JSON_LINES = "one JSON object a line; for lines of text, such as logs, take a new DST and --grok PATTERN"
 
 
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """NUL bytes at the beginning of a file, which were skipped."""
+
+    uri: str  # the file
+    bytes: int  # how many
+
+
 @as_document(
     inlines={
         "plan": (
@@ -57,6 +65,7 @@ class CompactResult:
         resumed_manifests: Manifests left by earlier calls; None in a dry run.
         envelopes: Files of this call whose rows look like envelopes, among those with the longest rows; None in a dry
             run.
+        holes: Files of this call that begin with NUL bytes; None in a dry run.
         settled: Files that earlier calls quarantined and that no longer need an operator; None in a dry run.
         rebuilt: Manifests whose rows were rebuilt with replaced files; None in a dry run.
         run: The work of this call; None in a dry run.
@@ -81,6 +90,7 @@ class CompactResult:
     schema_file: str | None = None
     resumed_manifests: int | None = None
     envelopes: tuple[Envelope, ...] | None = None
+    holes: tuple[Hole, ...] | None = None
     settled: tuple[QuarantinedFile, ...] | None = None
     rebuilt: tuple[Rebuilt, ...] | None = None
     run: RunReport | None = None

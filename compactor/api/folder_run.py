@@ -9,7 +9,7 @@ from typing import Any
 from compactor.adapters.local.machine import person
 from compactor.adapters.local.native.threads import usable_threads
 from compactor.adapters.stores import WatchedReads
-from compactor.api.compact_result import CompactResult
+from compactor.api.compact_result import CompactResult, Hole
 from compactor.api.progress import Display, StepDisplay, StopRequests
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileReport
@@ -176,6 +176,7 @@ class FolderRun:
     _commits: list[Commit] = field(default_factory=list, init=False)
     _outputs: list[str] = field(default_factory=list, init=False)
     _longest_rows: list[FileReport] = field(default_factory=list, init=False)
+    _holes: list[Hole] = field(default_factory=list, init=False)
     _ended: list[ManifestKey] = field(default_factory=list, init=False)
     _types: FolderTypes = field(init=False)
     _store: WatchedReads | None = field(default=None, init=False)
@@ -222,7 +223,7 @@ class FolderRun:
         if self.dry_run:
             with self.display.step("planning", app.state.meter):
                 return replace(result, plan=planner.plan(survey, dry_run=True))
-        result = replace(result, run=RunReport(), resumed_manifests=0, envelopes=(), settled=(), rebuilt=())
+        result = replace(result, run=RunReport(), resumed_manifests=0, envelopes=(), holes=(), settled=(), rebuilt=())
         if self._types.need_data and self.may_be_empty and not survey.has_data:
             return result
         self._types.keep(app, self.folder_planner(app).data(Plan()))
@@ -235,7 +236,8 @@ class FolderRun:
             result = self._worked_on(app, replace(result, plan=plan))
         if result.plan.replacements and not result.is_unfinished:
             result = replace(result, rebuilt=self._replaced(result.plan))
-        result = replace(result, envelopes=tuple(find_envelopes(app.store, self._longest_rows)))
+        envelopes = tuple(find_envelopes(app.store, self._longest_rows))
+        result = replace(result, envelopes=envelopes, holes=tuple(self._holes))
         if result.is_unfinished:
             return result
         finding.note_replaced(app, result.plan, self.folder.paths.sources)
@@ -320,6 +322,7 @@ class FolderRun:
         if isinstance(result.outcome, Commit):
             self._commits.append(result.outcome)
             self._outputs += [each.final for each in result.outcome.outputs]
+            self._holes += [Hole(each.uri, each.hole_bytes) for each in result.outcome.files if each.hole_bytes]
             self._longest_rows = longest_rows([*self._longest_rows, *result.outcome.files])
 
     def _replaced(self, plan: Plan) -> tuple[Rebuilt, ...]:

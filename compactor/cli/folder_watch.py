@@ -8,7 +8,13 @@ from threading import Event
 
 from compactor.api.compact_result import CompactResult
 from compactor.api.folder_run import FolderRun
-from compactor.cli.ui.compact_screen import envelope_fields, field_lines, left_out_fields, quarantined_fields
+from compactor.cli.ui.compact_screen import (
+    envelope_fields,
+    field_lines,
+    hole_fields,
+    left_out_fields,
+    quarantined_fields,
+)
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.signals import StopSignals
@@ -138,6 +144,7 @@ class FolderWatch:
             files = count(result.new_files, "file")
             echo(f"{files}, {count(result.work.records, 'row')}{also} in {duration(result.seconds)}")
         found = [*left_out_fields(result.plan.left_out), *envelope_fields(result.envelopes or ())]
+        found += hole_fields(result.holes or ())
         self._tell([*field_lines(found), *result.unfinished_lines, *_faults(result)])
 
     def _tell(self, lines: list[str]) -> None:

@@ -3,14 +3,19 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
 
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError
 from compactor.core.inputs.record_place import RecordPlace
-from compactor.ndjson.lines import LineCounts, Receiver, Reject
+from compactor.ndjson.lines import Limits, LineCounts, Receiver, Reject, Splitter, behind
 
 BOM = b"\xef\xbb\xbf"
 """The UTF-8 byte order mark, with which a file may start."""
+
+MIN_HOLE_BYTES = 8
+"""Fewer NUL bytes at the start of a file may be text in UTF-32, or the header of a schema registry."""
 
 
 class Splitting(ABC):
@@ -51,6 +56,7 @@ class Splitting(ABC):
             blank_lines=self._blank_lines,
             rejects=dict(self.rejects),
             has_bom=bool(self._bom_bytes),
+            hole_bytes=0,
             place=self.place,
         )
 
@@ -65,10 +71,7 @@ class Splitting(ABC):
     def _without_bom(self, piece: bytes) -> bytes:
         """Count the next piece; return it without the mark, or empty while it is unknown whether the file has one."""
         self._decoded_bytes += len(piece)
-        limit = self._limits.max_decompressed_bytes
-        if self._decoded_bytes > limit:
-            found = f"at least {self._decoded_bytes} bytes after decoding"
-            raise FileError(FileStatus.TOO_LARGE, f"{found}; expected at most max_decompressed_bytes = {limit}")
+        _check_size(self._decoded_bytes, self._limits)
         if self._head is None:
             return piece
         piece = self._head + piece
@@ -82,6 +85,37 @@ class Splitting(ABC):
     def _reject(self, line_number: int, offset: int, reason: str, raw: bytes, fields: bytes = b"") -> None:
         """Report a reject; the offset counts from the first byte after the mark."""
         self._receiver.on_reject(Reject(line_number, self._bom_bytes + offset, reason, raw, fields))
+
+
+def _check_size(found_bytes: int, limits: Limits) -> None:
+    if found_bytes > limits.max_decompressed_bytes:
+        expected = f"expected at most max_decompressed_bytes = {limits.max_decompressed_bytes}"
+        raise FileError(FileStatus.TOO_LARGE, f"at least {found_bytes} bytes after decoding; {expected}")
+
+
+def split_behind_hole(pieces: Iterable[bytes], receiver: Receiver, *, split: Splitter) -> LineCounts:
+    """Split a file without the NUL bytes at its beginning.
+
+    They take the place of lines that were copied elsewhere before the file was truncated: a writer that does not append
+    goes on at its old offset. Memory does not grow with their number.
+
+    Raises:
+        FileError: `not_ndjson`: there is nothing else; or as `split`, with the same limit for these bytes alone.
+    """
+    pieces, hole_bytes, first = iter(pieces), 0, b""
+    for piece in pieces:
+        first = piece.lstrip(b"\0")
+        hole_bytes += len(piece) - len(first)
+        _check_size(hole_bytes, receiver.limits)
+        if first:
+            break
+    if hole_bytes < MIN_HOLE_BYTES:
+        return split(chain([bytes(hole_bytes) + first], pieces), receiver)
+    if not first:
+        raise FileError(FileStatus.NOT_NDJSON, f"looks like {hole_bytes} NUL bytes; expected NDJSON")
+    receiver = replace(receiver, on_reject=behind(0, hole_bytes, receiver.on_reject))
+    counts = split(chain([first], pieces), receiver)
+    return replace(counts, decoded_bytes=hole_bytes + counts.decoded_bytes, hole_bytes=hole_bytes)
 
 
 _LARGE_BYTES = 64 * 1024  # parts of a line of at least this size are kept as they arrive

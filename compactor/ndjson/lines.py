@@ -146,6 +146,7 @@ class LineCounts:
         blank_lines: Lines that are empty or consist of spaces, tabs and carriage returns.
         rejects: Number of rejected lines by reason.
         has_bom: The file starts with a UTF-8 byte order mark, which is not part of the first line.
+        hole_bytes: The NUL bytes before the first line; see `compactor.ndjson.line_splitting.split_behind_hole`.
         place: Where its records are in its JSON, whose elements count as lines; None if it was read line by line.
     """
 
@@ -154,6 +155,7 @@ class LineCounts:
     blank_lines: int
     rejects: dict[str, int]
     has_bom: bool
+    hole_bytes: int
     place: RecordPlace | None
 
     @property
@@ -171,9 +173,11 @@ class LineCounts:
 
 def in_whole_file(part: FileRange | None, on_reject: Callable[[Reject], None]) -> Callable[[Reject], None]:
     """Wrap a range's reject receiver, so that it gets places in the whole file."""
-    if part is None:
-        return on_reject
-    lines, length_bytes = part.lines_before, part.from_byte
+    return on_reject if part is None else behind(part.lines_before, part.from_byte, on_reject)
+
+
+def behind(lines: int, length_bytes: int, on_reject: Callable[[Reject], None]) -> Callable[[Reject], None]:
+    """Wrap the reject receiver of a part of a file that has some lines and bytes before it."""
 
     def passed_on(reject: Reject) -> None:
         on_reject(

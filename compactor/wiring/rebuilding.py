@@ -59,6 +59,7 @@ def rebuilder(app: App, new_engine: NewEngine | None = None) -> Rebuilder:
         formats = Formats(
             "recorded",
             {file.uri: file.place for file in commit.files if file.place is not None},
+            lines_folder=app.layout.redriven_folder,
             grok=NativeGrok(commit.grok) if commit.grok else None,
             new_scanner=rules.formats.new_scanner,
         )

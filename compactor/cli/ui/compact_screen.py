@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from compactor.api.compact_result import CompactResult
+from compactor.api.compact_result import CompactResult, Hole
 from compactor.cli.ui.failures import say
 from compactor.cli.ui.output import SHOWN, Field, print_fields
 from compactor.cli.ui.terminal import echo
@@ -58,6 +58,16 @@ def envelope_fields(envelopes: Sequence[Envelope]) -> list[Field]:
         return []
     more = f"; also {count(len(envelopes) - 1, 'more file')}" if len(envelopes) > 1 else ""
     return [("envelopes", [envelopes[0].uri, f"{envelopes[0].words}{more}"])]
+
+
+def hole_fields(holes: Sequence[Hole]) -> list[Field]:
+    """The first file that begins with NUL bytes."""
+    if not holes:
+        return []
+    more = f" and {len(holes) - 1:,} more" if len(holes) > 1 else ""
+    number = count(holes[0].bytes, "NUL byte")
+    why = f"{number} before its first line: it was truncated under a writer that does not append"
+    return [("skipped", [f"{holes[0].uri}{more}", why])]
 
 
 def field_lines(fields: Sequence[Field]) -> list[str]:
@@ -146,7 +156,7 @@ def show(result: CompactResult) -> None:
         fields.append(("engine", str(result.engine_choice)))
         speed = f", {rate(run.input_bytes, result.seconds)} of input over the complete call" if run.input_bytes else ""
         fields.append(("took", f"{duration(result.seconds)}{speed}"))
-    fields += envelope_fields(result.envelopes or ())
+    fields += [*envelope_fields(result.envelopes or ()), *hole_fields(result.holes or ())]
     if result.schema_file is not None:
         fields.append(("types", result.schema_file))
     if result.settled:

@@ -56,6 +56,7 @@ class FileReport(Document):
         record_path: Where the records of a JSON file are in each document; empty if the document is the record.
         kept_keys: The keys beside them that were carried into each record.
         decoded_bytes: Its decoded length.
+        hole_bytes: The NUL bytes before its first line, which were skipped.
         lines: All lines, including a last one without a line feed.
         blank_lines: Lines of only spaces, tabs and carriage returns.
         records: Lines that became one row each.
@@ -83,6 +84,7 @@ class FileReport(Document):
     record_path: str = ""
     kept_keys: tuple[str, ...] = ()
     decoded_bytes: int = 0
+    hole_bytes: int = 0
     lines: int = 0
     blank_lines: int = 0
     records: int = 0

@@ -18,7 +18,8 @@ _FIRST_NON_ASCII = "\x80"
 
 def spark_reads_as_is(uri: str, codec: str, inspected: Inspected) -> bool:
     """Whether Spark's JSON reader, given the file itself, reads exactly its records."""
-    has_only_records = not (inspected.has_bom or inspected.rejected_lines or inspected.format == "json")
+    has_others = inspected.has_bom or inspected.hole_bytes or inspected.rejected_lines
+    has_only_records = not (has_others or inspected.format == "json")
     return spark_reads_name(uri, codec) and has_only_records
 
 

@@ -288,6 +288,7 @@ def _compacted(file: ManifestFile, opened: Opened, codec: str, counts: LineCount
         record_path=counts.place.path if counts.place else "",
         kept_keys=counts.place.keep if counts.place else (),
         decoded_bytes=counts.decoded_bytes - padding,
+        hole_bytes=counts.hole_bytes,
         lines=counts.lines - padding,
         blank_lines=counts.blank_lines - padding,
         records=counts.records,

@@ -14,7 +14,7 @@ from compactor.ndjson.grok import GrokSplitter, OpenDecoder
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import ElementScanner, ElementSplitter, NewScanner
 from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, known_path, recognise
-from compactor.ndjson.line_splitting import split_lines
+from compactor.ndjson.line_splitting import split_behind_hole, split_lines
 from compactor.ndjson.lines import LineCounts, Receiver, Splitter
 
 LOOK_BYTES = 64 * 1024
@@ -27,16 +27,17 @@ MAX_FIRST_LINE_BYTES = 16 * 1024 * 1024
 """How far to search for the end of a first line that may be the whole file."""
 
 
-def recorded_splitter(place: RecordPlace | None, grok: OpenDecoder | None) -> Splitter:
+def recorded_splitter(place: RecordPlace | None, grok: OpenDecoder | None, *, may_have_hole: bool) -> Splitter:
     """The splitter with which a file was read when its manifest was compacted.
 
     Args:
         place: Where its records are, by the file's report.
         grok: The decoder of its lines; None if they are JSON.
+        may_have_hole: Whether NUL bytes at its beginning were skipped; not for ranges and redriven lines.
     """
-    if place is not None:
-        return ElementSplitter(place)
-    return GrokSplitter(grok) if grok is not None else split_lines
+    split = split_lines if grok is None else GrokSplitter(grok)
+    split = split if place is None else ElementSplitter(place)
+    return partial(split_behind_hole, split=split) if may_have_hole else split
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,15 @@ class Formats:
 
     def splitter(self, uri: str) -> Splitter:
         """The splitter for a file. Raises a `FileError` if this kind of file is not accepted."""
-        if self.accepted == "recorded":
-            place = self.places.get(uri)
-            return recorded_splitter(None, self.grok) if place is None else ElementSplitter(place, self.new_scanner)
         if self.lines_folder and is_within(uri, self.lines_folder):
             return self.lines
-        if self.accepted == "grok":
-            return partial(_split_text, split=self.lines)
-        return partial(_split_recognised, formats=self)
+        split: Splitter = partial(_split_recognised, formats=self)
+        if self.accepted == "recorded":
+            place = self.places.get(uri)
+            split = self.lines if place is None else ElementSplitter(place, self.new_scanner)
+        elif self.accepted == "grok":
+            split = partial(_split_text, split=self.lines)
+        return partial(split_behind_hole, split=split)
 
 
 def _split_recognised(pieces: Iterable[bytes], receiver: Receiver, *, formats: Formats) -> LineCounts:

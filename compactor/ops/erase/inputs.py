@@ -197,13 +197,14 @@ class InputEraser:
         try:
             opened = open_file(self.state.store, ManifestFile(uri=file.uri), any_version=True)
             lines = _Lines(self.wanted)
+            decoder = self.decoder_of(file.grok) if file.grok else None
             with reading(self.state.store, opened) as data:
                 inspect_lines(
                     decode(sniff(opened.first[:SNIFF_BYTES]), data),
                     limits,
                     on_reject=lines.on_reject,
                     on_good=lines.on_good,
-                    split=recorded_splitter(file.place, self.decoder_of(file.grok) if file.grok else None),
+                    split=recorded_splitter(file.place, decoder, may_have_hole=not file.is_own),
                     key_limits=NO_NEW_KEYS,
                 )
         except _Found:

@@ -202,8 +202,9 @@ class DeepVerifier:
         self, commit: Commit, file: FileReport, refused: frozenset[bytes]
     ) -> tuple[Splitter, frozenset[bytes]]:
         """The job's splitter for an input file, and the refused lines as it yields them."""
-        split = recorded_splitter(file.place, self.decoder_of(commit.grok) if commit.grok else None)
-        return split, split.records_of(refused) if isinstance(split, GrokSplitter) else refused
+        decoder = self.decoder_of(commit.grok) if commit.grok else None
+        split = recorded_splitter(file.place, decoder, may_have_hole=bool(file.hole_bytes))
+        return split, GrokSplitter(decoder).records_of(refused) if decoder is not None else refused
 
     def _staged_rejects(self, commit: Commit) -> tuple[dict[str, Sum], dict[str, frozenset[bytes]]]:
         sums: dict[str, Sum] = {}

@@ -7,7 +7,9 @@ from compactor.engines.spark.names import hadoop_encoded, spark_path, spark_read
 from compactor.ndjson.inspection import Inspected
 
 
-def inspected(*, rejected_lines: int = 0, has_bom: bool = False, place: RecordPlace | None = None) -> Inspected:
+def inspected(
+    *, rejected_lines: int = 0, has_bom: bool = False, hole_bytes: int = 0, place: RecordPlace | None = None
+) -> Inspected:
     return Inspected(
         decoded_bytes=100,
         lines=10,
@@ -17,6 +19,7 @@ def inspected(*, rejected_lines: int = 0, has_bom: bool = False, place: RecordPl
         has_further_keys=False,
         present_keys=frozenset(),
         has_bom=has_bom,
+        hole_bytes=hole_bytes,
         place=place,
     )
 
@@ -96,7 +99,15 @@ def test_only_gzip_under_its_own_name_is_decoded_by_spark(uri, codec, expected):
     assert spark_reads_name(uri, codec) is expected
 
 
-@pytest.mark.parametrize("found", [inspected(rejected_lines=1), inspected(has_bom=True), inspected(place=DOCUMENTS)])
+@pytest.mark.parametrize(
+    "found",
+    [
+        inspected(rejected_lines=1),
+        inspected(has_bom=True),
+        inspected(hole_bytes=8),
+        inspected(place=DOCUMENTS),
+    ],
+)
 @pytest.mark.parametrize(("uri", "codec"), [("s3://raw/a.json", "none"), ("s3://raw/a.gz", "gzip")])
 def test_rejects_and_byte_order_marks_need_a_copy(uri, codec, found):
     """Spark is never shown a line that inspection rejected."""

@@ -5,6 +5,7 @@ import io
 import json
 import tarfile
 import zipfile
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -253,6 +254,35 @@ def test_what_is_on_record_is_not_recognised_again():
     ]:
         found = inspect_lines([array], LIMITS, split=formats.splitter(uri), **options)
         assert (found.format, found.records) == (expected, int(expected == "json"))
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+@pytest.mark.parametrize("formats", [Formats(), Formats("json"), Formats("recorded")])
+def test_nul_bytes_before_the_first_line_are_skipped(formats, size):
+    """They are counted, and rejects keep their places in the file; fewer are part of the first line."""
+    rejects, good = [], []
+
+    def run(data, split):
+        rejects.clear()
+        good.clear()
+        pieces = (data[at : at + size] for at in range(0, len(data), size))
+        return inspect_lines(pieces, limits, split=split, on_reject=rejects.append, on_good=good.append)
+
+    limits = replace(LIMITS, max_decompressed_bytes=200)
+    lines = b'{"a":1}\nno\n{"a":2}'
+    split = formats.splitter("/raw/a")
+    found = run(bytes(100) + lines, split)
+    assert (found.hole_bytes, found.decoded_bytes, found.lines, found.records) == (100, 100 + len(lines), 3, 2)
+    assert b"".join(good) == b'{"a":1}\n{"a":2}\n'
+    assert [(each.line_number, each.byte_offset, each.raw) for each in rejects] == [(2, 108, b"no")]
+    found = run(bytes(7) + lines, split)
+    assert (found.hole_bytes, found.records, rejects[0].raw) == (0, 1, bytes(7) + b'{"a":1}')
+    found = run(bytes(100) + lines, Formats(lines_folder="/raw/").splitter("/raw/a"))
+    assert (found.hole_bytes, found.records) == (0, 1)
+    with pytest.raises(FileError, match="100 NUL bytes; expected NDJSON"):
+        run(bytes(100), split)
+    with pytest.raises(FileError, match="expected at most max_decompressed_bytes = 200"):
+        run(bytes(201), split)
 
 
 def test_recognition_looks_at_the_beginning():
