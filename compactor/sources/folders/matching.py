@@ -278,14 +278,17 @@ class Matching:
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
+        # An earlier call matched it with that version, which it still is.
+        is_matched = self._remembered.get(uri) == (file.etag or "")
         if (content := self._content(uri)) is not None:
+            texts = (each for each in self._beginnings.get(content, ()) if each.is_text)
             # guard: a log compressed after its rotation is not a new file
-            yield from (each for each in self._beginnings.get(content, ()) if each.is_text and self._was(uri, each))
+            yield from (each for each in texts if is_matched or self._was(uri, each))
             return
         for version in self._of_length.get(self._size(uri), ()):
-            # It was touched and then renamed; or an earlier call matched it with that version, which it still is.
-            was_it = (file.etag or "") in {self._remembered.get(version.uri), self._remembered.get(uri)}
-            if (self._was(uri, version) or was_it) and self._now.digest_of(file) == version.digest:
+            # It was touched and then renamed.
+            was_it = is_matched or self._remembered.get(version.uri) == (file.etag or "")
+            if (was_it or self._was(uri, version)) and self._now.digest_of(file) == version.digest:
                 yield version
 
     def _was(self, uri: str, version: Naming) -> bool:

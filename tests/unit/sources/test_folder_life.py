@@ -75,7 +75,7 @@ class FolderLife(RuleBasedStateMachine):
         self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
         self.earlier: dict[str, list[tuple[bytes, int]]] = {}
         self.holes: dict[str, int] = {}  # the NUL bytes that were skipped, by file
-        self.copied = set[
+        self.unseen = set[
             str
         ]()  # the originals since the last call: without them, nothing tells that these were copied
         self.moved = set[str]()  # since the last call, which only a call can tell from new ones once they are copied
@@ -117,7 +117,8 @@ class FolderLife(RuleBasedStateMachine):
 
     @rule(name=names)
     def touch(self, name: str) -> None:
-        if (self.raw / name).exists():
+        if (self.raw / name).exists() and name not in self.moved:
+            self.unseen.add(name)
             now = next(self.times)
             os.utime(self.raw / name, ns=(now, now))
 
@@ -145,7 +146,7 @@ class FolderLife(RuleBasedStateMachine):
     @rule(name=names, other=names)
     def rename(self, name: str, other: str) -> None:
         path, target = self.raw / name, self.raw / other
-        if path.exists() and path != target and name not in self.copied:
+        if path.exists() and path != target and name not in self.unseen:
             target.parent.mkdir(exist_ok=True)
             path.rename(target)
             self.moved.add(other)
@@ -163,7 +164,7 @@ class FolderLife(RuleBasedStateMachine):
         if path.exists() and name != other and name not in self.moved:
             if grown:
                 self.append(name)
-            self.copied.add(name)
+            self.unseen.add(name)
             copied = path.read_bytes()
             self._write(other, copied, next(self.times))
             hole = b"" if appends or not number else bytes(len(copied))
@@ -186,7 +187,7 @@ class FolderLife(RuleBasedStateMachine):
 
     @rule(name=names)
     def remove(self, name: str) -> None:
-        if name not in self.copied:
+        if name not in self.unseen:
             (self.raw / name).unlink(missing_ok=True)
 
     @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
@@ -218,7 +219,7 @@ class FolderLife(RuleBasedStateMachine):
             replaced = rebuilding.replacer(app, lambda _: harness.engine()).replace(plan.replacements)
             left_out += [LeftOut(each.file.uri, "replaced", why) for each, why in replaced.refused]
         self.moved.clear()
-        self.copied.clear()
+        self.unseen.clear()
         return left_out
 
     def _work(self, dies: CrashPoint | None) -> list[Commit]:
