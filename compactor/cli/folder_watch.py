@@ -109,7 +109,7 @@ class FolderWatch:
         self.run = replace(self.run, verifies_all=False)
         if result.plan.held:
             return result.exit_code, {}
-        later = {each.uri for each in result.plan.left_out if each.reason in _COMES_LATER}
+        later = {each.uri for each in result.plan.left_out if each.reason in _COMES_LATER}.union(result.plan.unfinished)
         return result.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
 
     def _wait_for_batch(self, planner: FolderPlanner, known: dict[str, str], target_bytes: float) -> None:

@@ -177,7 +177,8 @@ def _new(result: CompactResult) -> str:
         return new
     if not (result.new_files or plan.planned_before or plan.left_out or result.rebuilt):
         return "nothing: SRC holds no files with data"
-    moved = [f"{number:,} {name}" for name, number in (("touched", plan.touched), ("renamed", plan.renamed)) if number]
+    counts = {"touched": plan.touched, "renamed": plan.renamed, "with an unfinished last line": len(plan.unfinished)}
+    moved = [f"{number:,} {name}" for name, number in counts.items() if number]
     also = f" ({', '.join(moved)})" if moved else ""
     return f"{new}; {count(plan.planned_before, 'file')} taken before{also}"
 

@@ -1,6 +1,6 @@
 """Plans the files in sources: each version once, whatever happened to the files between two calls."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +11,7 @@ from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.state import State
-from compactor.sources.candidates import Candidate
+from compactor.sources.candidates import Candidate, is_settled
 from compactor.sources.claiming import Claimer, claim_key, state_of
 from compactor.sources.file_search import FileSearch
 from compactor.sources.folders.history import HistorySearch, SummarisedFiles
@@ -40,6 +40,10 @@ def changed_files(commits: Iterable[Commit], claimer: Claimer) -> list[LeftOut]:
 
 OnReplaced = Literal["quarantine", "rebuild", "append"]
 """What to do with a file whose earlier version has rows: leave it out, rebuild the rows, or take all its lines."""
+
+
+UNFINISHED_SECONDS = 60.0
+"""How long a last line may wait for its line feed before it is reported: writers flush their buffers sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +125,7 @@ class _NewFiles(Source):
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
         plan.planned_before -= len(suspects & found.replaced.keys())
         plan.touched, plan.renamed, plan.grown = len(found.touched), len(found.renamed), len(found.grown)
+        self._leave_unfinished(plan, found.unfinished, open_ones)
         taken = self._taken = self._sorted(plan, found, suspects)
         for uri, each in open_ones.items():
             if (part := found.grown.get(uri)) is not None:  # guard: of a file that grew, only the new lines are taken
@@ -174,6 +179,15 @@ class _NewFiles(Source):
             may_learn=may_learn,
         )
 
+    def _leave_unfinished(self, plan: Plan, found: Mapping[str, int], listed: Mapping[str, Listed]) -> None:
+        now = self.of.state.clock.now()
+        for uri, end in found.items():
+            if is_settled(listed[uri].listed.info, now, UNFINISHED_SECONDS):
+                detail = f"its last line, from byte {end:,} on, has no line feed; expected one at its end"
+                plan.left_out.append(LeftOut(uri, "unfinished", detail))
+            else:
+                plan.unfinished.append(uri)
+
     def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
         """Decide how to treat replaced files; return those to take with all their lines."""
         plan.replaced = len(found.replaced)
@@ -183,9 +197,6 @@ class _NewFiles(Source):
         for uri, naming in found.compressed.items():
             detail = f"begins with the {naming.size_bytes:,} bytes of {naming.uri} in manifest {naming.manifest_id}"
             plan.left_out.append(LeftOut(uri, "compressed", f"{detail}, and goes on"))
-        for uri, end in found.unfinished.items():
-            detail = f"its last line, from byte {end:,} on, has no line feed; expected one at its end"
-            plan.left_out.append(LeftOut(uri, "unfinished", detail))
         taken: set[str] = set()
         for uri, each in found.replaced.items():
             if self.of.on_replaced == "append" and uri not in suspects:

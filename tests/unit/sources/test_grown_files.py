@@ -238,6 +238,20 @@ def test_an_unfinished_line(life: FolderLife) -> None:
     assert "begins with its earlier content: the earlier lines did not end with a line feed" in found.detail
 
 
+def test_an_unfinished_line_that_was_just_written(life: FolderLife) -> None:
+    """It is not named before a writer has had a minute to finish it, and its file is to be looked at again."""
+    life.append("a.ndjson", is_whole=False)
+    path = life.raw / "a.ndjson"
+    os.utime(path, (life.harness.clock.now().timestamp(),) * 2)
+    for seconds in (0, 59):
+        life.harness.clock.advance(seconds)
+        plan = life.planner("quarantine").plan()
+        assert (plan.left_out, plan.unfinished, plan.planned_before) == ([], [str(path)], 3)
+    life.harness.clock.advance(1)
+    plan = life.planner("quarantine").plan()
+    assert ([each.reason for each in plan.left_out], plan.unfinished) == (["unfinished"], [])
+
+
 def test_lines_in_two_ranges_are_found(life: FolderLife) -> None:
     """Manifests of others may name any lines: verifying finds two ranges that begin at the same byte."""
     life.append("a.ndjson")
