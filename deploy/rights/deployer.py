@@ -70,10 +70,6 @@ OWN = {
         ),
         (_STACK,),
     ),
-    "Quotas": (
-        ("lakeformation:GetDataLakeSettings", "lambda:GetAccountSettings", "servicequotas:ListServiceQuotas"),
-        ("*",),
-    ),
     "LookUp": (
         (
             "ec2:DescribeSecurityGroups",
@@ -81,6 +77,9 @@ OWN = {
             "ec2:DescribeVpcEndpoints",
             "iam:GetPolicy",
             "kms:DescribeKey",
+            "lakeformation:GetDataLakeSettings",
+            "lambda:GetAccountSettings",
+            "servicequotas:ListServiceQuotas",
         ),
         ("*",),
     ),

@@ -226,7 +226,7 @@ def test_a_deployment_needs_only_the_deployers_policies(session: Any, root: Path
     for runs in ("state/runs", "state/streams/clicks/runs"):  # of the shared job, and of a job that RESTART=1 drains
         for action in ("s3:GetObject", "s3:PutObject"):
             assert deployer.allows(action, f"arn:aws:s3:::example-compactor-dev/{runs}/r.json")
-    deployer.statements = [each for each in deployer.statements if each["Sid"] != "Quotas"]
+    deployer.statements = [each for each in deployer.statements if each["Sid"] != "LookUp"]
     with pytest.raises(ClientError, match="lambda:GetAccountSettings"):
         session.client("lambda").get_account_settings()
 

@@ -260,7 +260,7 @@ def test_what_deploying_takes(checkout: Path) -> None:
     listed = [each for policy in deployer for each in policy["Statement"]]
     assert len({each["Sid"] for each in listed}) == len(listed)
     assert [each["Sid"] for each in listed if "${" in json.dumps(each)] == []
-    assert [each["Sid"] for each in listed if each["Resource"] == ["*"]] == ["Quotas", "Anywhere"]
+    assert [each["Sid"] for each in listed if each["Resource"] == ["*"]] == ["LookUp", "Anywhere"]
     within = {action for each in listed if boundary in json.dumps(each.get("Condition")) for action in each["Action"]}
     assert within == {"iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary"}
     granted = {action for each in listed for action in each["Action"]}
