@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from compactor.core.text.json_numbers import significant
-from compactor.schema.column_types import ColumnType, value_of
+from compactor.schema.column_types import ColumnType, unwrapped, value_of
 
 Shape = Literal[
     "long",
@@ -46,7 +46,7 @@ def shape_of(source: str, text: str) -> Shape:
     A JSON string is never a number or a boolean: `"007"` and `"12345"` may be codes or numbers.
     """
     if source == "nested":
-        return "nested"
+        return _shape_of_wrapped(text)
     if source == "string":
         return _shape_of_text(text)
     if text in {"true", "false"}:
@@ -54,6 +54,13 @@ def shape_of(source: str, text: str) -> Shape:
     if _INTEGER.fullmatch(text):
         return "long" if value_of(text, _LONG) is not None else "integer"
     return "number"
+
+
+def _shape_of_wrapped(text: str) -> Shape:
+    inner, is_instant = unwrapped(text) or ("", False)
+    if is_instant and value_of(text, _TIMESTAMP) is not None:
+        return "timestamp"
+    return shape_of("word", inner) if not is_instant and significant(inner) is not None else "nested"
 
 
 def _shape_of_text(text: str) -> Shape:
@@ -181,10 +188,11 @@ class ColumnProfile:
         self.shapes[shape] += 1
         example = Example(place, text[:SHOWN_CHARACTERS], source == "string")
         self.examples.setdefault(shape, example)
+        text, is_instant = (unwrapped(text) if source == "nested" else None) or (text, False)
         if shape in NUMBERS:
             self.digits.add(example, text)
         elif shape in TIMES:
-            self.formats[time_format(text)] += 1
+            self.formats["$date" if is_instant else time_format(text)] += 1
 
 
 @dataclass(slots=True)

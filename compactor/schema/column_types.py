@@ -7,7 +7,7 @@ and have the same meaning in Python's and Java's regular expressions.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -81,6 +81,16 @@ FIRST_MICROSECOND = -62_135_596_800_000_000
 LAST_MICROSECOND = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z, in microseconds since 1970."""
 
+_SPACE = r"[ \t\r\n]*"
+_KEY_AND = rf'\{{{{{_SPACE}"\${{key}}"{_SPACE}:{_SPACE}{{value}}{_SPACE}\}}}}'
+_QUOTED = r'"([^"\\]*)"'
+WRAPPED_NUMBER = _KEY_AND.format(key="number(?:Int|Long|Double|Decimal)", value=_QUOTED)
+"""A number in MongoDB's extended JSON; the group is its text."""
+
+_IN_DATE = rf"(?:{_QUOTED}|([-+.0-9eE]+)|{_KEY_AND.format(key='numberLong', value=_QUOTED)})"
+WRAPPED_DATE = _KEY_AND.format(key="date", value=_IN_DATE)
+"""An instant in MongoDB's extended JSON. One of the groups is its text, in which a number counts milliseconds."""
+
 _NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
 _TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
 _LOCAL, _LOCAL_WITHOUT_SECONDS = re.compile(LOCAL_TIMESTAMP), re.compile(LOCAL_TIMESTAMP_WITHOUT_SECONDS)
@@ -89,6 +99,7 @@ _NANOSECONDS = re.compile(
     rf"(?P<to_second>{_TO_THE_MINUTE}(?::[0-5][0-9])?)(?:(?<=:[0-9]{{2}}:[0-9]{{2}})\.(?P<fraction>[0-9]{{1,9}})0*)?"
     rf"(?P<offset>{_OFFSET})"
 )
+_WRAPPED_NUMBER, _WRAPPED_DATE = re.compile(WRAPPED_NUMBER), re.compile(WRAPPED_DATE)
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND_DIGITS, _NANOSECOND_DIGITS = 6, 9
@@ -144,10 +155,28 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
 def value_of(text: str, column_type: ColumnType) -> Value | None:
     """A text's value; None if it does not fit the type.
 
-    A `timestamp` is in UTC, a `timestamp_ntz` has no zone, and a `timestamp_ns` is the number of nanoseconds since
+    A number or instant in MongoDB's extended JSON, such as `{"$numberLong": "5"}`, has the value of its text. A
+    `timestamp` is in UTC, a `timestamp_ntz` has no zone, and a `timestamp_ns` is the number of nanoseconds since
     1970-01-01T00:00:00Z, since a `datetime` has no nanoseconds.
     """
-    return _RULES[column_type.kind](text, column_type)
+    value = _RULES[column_type.kind](text, column_type)
+    if value is None and (found := unwrapped(text)) is not None:
+        inner, is_instant = found
+        if not is_instant:
+            return _RULES[column_type.kind](inner, column_type)
+        if column_type.kind in EPOCHS:
+            return _RULES[column_type.kind](inner, replace(column_type, epoch="milliseconds"))
+    return value
+
+
+def unwrapped(text: str) -> tuple[str, bool] | None:
+    """The text in a value of MongoDB's extended JSON, and whether it is an instant; None for any other text."""
+    if not text.startswith("{"):
+        return None
+    if (found := _WRAPPED_NUMBER.fullmatch(text)) is not None:
+        return found[1], False
+    found = _WRAPPED_DATE.fullmatch(text)
+    return None if found is None else (next(each for each in found.groups() if each is not None), True)
 
 
 def canonical_text(value: Value, column_type: ColumnType) -> str:

@@ -234,7 +234,12 @@ impl TypedColumn {
     ///
     /// Whether the text is a valid value; if not, nothing is appended.
     pub fn push_value(&mut self, text: &[u8]) -> bool {
-        let fits = match (&mut self.slots, self.kind) {
+        self.push_as(text, self.kind)
+            || values::unwrapped(text, self.kind).is_some_and(|(inner, kind)| self.push_as(inner, kind))
+    }
+
+    fn push_as(&mut self, text: &[u8], kind: Kind) -> bool {
+        let fits = match (&mut self.slots, kind) {
             (Slots::Longs(slots), Kind::Long) => push(slots, values::long(text)),
             (Slots::Longs(slots), Kind::Timestamp { epoch }) => push(slots, values::timestamp(text, epoch)),
             (Slots::Longs(slots), Kind::LocalTimestamp) => push(slots, values::local_timestamp(text)),

@@ -34,7 +34,11 @@ pub enum Stored {
 #[pyo3(signature = (text, kind, precision=0, scale=0, epoch=None))]
 pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Option<&str>) -> PyResult<Option<Stored>> {
     let kind = Kind::parse(kind, precision, scale, epoch).map_err(PyValueError::new_err)?;
-    Ok(match kind {
+    Ok(stored(text, kind).or_else(|| values::unwrapped(text, kind).and_then(|(inner, kind)| stored(inner, kind))))
+}
+
+fn stored(text: &[u8], kind: Kind) -> Option<Stored> {
+    match kind {
         Kind::Long => values::long(text).map(|value| Stored::Integer(value.into())),
         Kind::Double => values::double(text).map(Stored::Float),
         Kind::Decimal { precision, scale } => values::decimal(text, precision, scale).map(Stored::Integer),
@@ -47,5 +51,5 @@ pub fn typed_value(text: &[u8], kind: &str, precision: u8, scale: i8, epoch: Opt
         Kind::Nanoseconds { epoch } => {
             values::nanoseconds(text, epoch).map(|nanoseconds| Stored::Integer(nanoseconds.into()))
         }
-    })
+    }
 }

@@ -50,7 +50,7 @@ def is_token(text: str) -> bool:
         token = json.loads(text, parse_constant=lambda _: "")
     except ValueError:
         return False
-    return text == text.strip() and not isinstance(token, str | list | dict | None)
+    return text == text.strip() and not isinstance(token, str | list | None)
 
 
 def test_spark_and_the_rules_agree_on_every_text(new_workspace, spark):

@@ -88,5 +88,47 @@ _WITH_MONTHS = [
     *("02/Jan 2026:03:04:05 +0000", "30/Feb/2026:03:04:05 +0000", "02 Jan 2026:03:04:05 +0000"),
 ]  # fmt: skip
 
-HOSTILE_TEXTS = tuple(dict.fromkeys([*_NUMBERS, *_SINCE_EPOCH, *_WORDS, *_DATES, *_TIMESTAMPS, *_WITH_MONTHS]))
+_EXTENDED_JSON = [
+    *(f'{{"${key}":"{text}"}}' for key in ("numberInt", "numberLong", "numberDouble") for text in ("5", "-0", "1.5")),
+    *(f'{{"$numberDecimal":"{text}"}}' for text in ("1.10", "1E+3", "1e-400", "NaN", "Infinity", "", " 1", "1\\u0031")),
+    *(f'{{"$numberLong":"{text}"}}' for text in ("9223372036854775807", "9223372036854775808", "2023-01-01", "true")),
+    '{"$date":"2019-08-11T17:54:14.692Z"}',
+    '{"$date":"2019-08-11T17:54:14.692123456Z"}',
+    '{"$date":"2019-08-11"}',
+    '{"$date":"1565546054692"}',
+    '{"$date":1565546054692}',
+    '{"$date":1565546054692.5}',
+    '{"$date":-1e3}',
+    '{"$date":2019-08-11T17:54Z}',
+    '{"$date":+1}',
+    '{"$date":1 2}',
+    '{"$date"::1}',
+    '{"$date":{"$numberLong":"1565546054692"}}',
+    '{"$date":{"$numberLong":"253402300800000"}}',
+    '{"$date":{"$numberLong":"-62135596800001"}}',
+    '{"$date":{"$numberLong":1}}',
+    '{"$date":{"$numberInt":"1"}}',
+    '{"$date":{"$date":"2019-08-11T17:54:14Z"}}',
+    '{"$date":null}',
+    ' {"$numberLong":"5"}',
+    '{\t"$numberLong" :\r "5" }',
+    '{ "$date" : { "$numberLong" : "5" } }',
+    '{"$numberLong":"5","a":1}',
+    '{"a":1,"$numberLong":"5"}',
+    '{"$numberLong":"5"}}',
+    '{"$numberLong":5}',
+    '{"$numberLong":"5"',
+    '{"\\u0024numberLong":"5"}',
+    '{"$numberlong":"5"}',
+    '{"$oid":"507f1f77bcf86cd799439011"}',
+    '{"$numberLong":"5\x0c"}',
+    '{"$numberLong"\x0c:"5"}',
+    "{}",
+    "{",
+    '{"',
+]
+
+HOSTILE_TEXTS = tuple(
+    dict.fromkeys([*_NUMBERS, *_SINCE_EPOCH, *_WORDS, *_DATES, *_TIMESTAMPS, *_WITH_MONTHS, *_EXTENDED_JSON])
+)
 """Each of them once."""

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 
@@ -22,6 +22,7 @@ from compactor.ndjson.inspection import BLANK
 from compactor.schema.column_types import (
     DATE,
     EPOCH_PRECISION,
+    EPOCHS,
     FIRST_MICROSECOND,
     FRACTION_DIGITS,
     LAST_MICROSECOND,
@@ -33,6 +34,8 @@ from compactor.schema.column_types import (
     TIMESTAMP,
     TIMESTAMP_WITHOUT_SECONDS,
     TIMESTAMPS_WITH_MONTHS,
+    WRAPPED_DATE,
+    WRAPPED_NUMBER,
     ColumnType,
     Epoch,
     plain_decimal,
@@ -58,6 +61,25 @@ _WHOLE_SINCE_EPOCH: dict[Epoch, str] = {
 
 def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
     """The value of a text; null if the text is null or does not fit the type."""
+    if column_type.kind == "string":
+        return text
+    wrapped = F.when(text.startswith("{"), _uncommon(text, lambda each: _wrapped(each, column_type)))
+    return F.coalesce(_plain(text, column_type), wrapped)
+
+
+def _wrapped(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
+    """The value of a text in MongoDB's extended JSON."""
+    number = F.regexp_extract(text, rf"^{WRAPPED_NUMBER}\z", 1)
+    value = _uncommon(number, lambda each: _plain(each, column_type))
+    if column_type.kind not in EPOCHS:
+        return value
+    instant = F.concat(*(F.regexp_extract(text, rf"^{WRAPPED_DATE}\z", group) for group in (1, 2, 3)))
+    in_milliseconds = replace(column_type, epoch="milliseconds")
+    return F.coalesce(value, _uncommon(instant, lambda each: _plain(each, in_milliseconds)))
+
+
+def _plain(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
+    """The value of a text in one of the type's own spellings."""
     match column_type.kind:
         case "long" | "date" as kind:
             pattern, result = (LONG, T.LongType()) if kind == "long" else (DATE, T.DateType())

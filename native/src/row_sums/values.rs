@@ -19,6 +19,9 @@ const SHORT_NUMBER: usize = 64;
 /// The digits of a number that determine its double; of further ones, only whether all are 0.
 const MAX_DIGITS: usize = 800;
 
+const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+const IN_NUMBERS: &[char] = &['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', 'e', 'E', '+', '-'];
+
 const FAR_EXPONENT: i64 = 100_000_000_000;
 
 /// No digits of a number can compensate for more digits of an exponent.
@@ -27,6 +30,37 @@ const MAX_EXPONENT_DIGITS: usize = 10;
 /// A text's value in Arrow's bytes; None if it does not fit the type.
 pub fn stored(text: &[u8], kind: Kind) -> Option<([u8; 16], usize)> {
     let text = std::str::from_utf8(text).ok()?;
+    plain(text, kind).or_else(|| in_object(text, kind))
+}
+
+/// The value of a number or instant of `MongoDB`'s extended JSON, such as `{"$numberLong": "5"}`, from its tokens.
+fn in_object(text: &str, kind: Kind) -> Option<([u8; 16], usize)> {
+    if !(text.starts_with('{') && text.ends_with('}')) {
+        return None;
+    }
+    let tokens: Vec<&str> = text.split('"').collect();
+    let between: Vec<String> = tokens.iter().step_by(2).map(|part| part.replace(SPACE, "")).collect();
+    let between: Vec<&str> = between.iter().map(String::as_str).collect();
+    let is_number = |key: &str| ["$numberInt", "$numberLong", "$numberDouble", "$numberDecimal"].contains(&key);
+    let instant = match kind {
+        Kind::Timestamp { .. } => Some(Kind::Timestamp { epoch: Some(Epoch::Milliseconds) }),
+        Kind::Nanoseconds { .. } => Some(Kind::Nanoseconds { epoch: Some(Epoch::Milliseconds) }),
+        _ => None,
+    };
+    let (inner, kind) = match (&tokens[..], &between[..]) {
+        ([_, key, _, value, _], ["{", ":", "}"]) if is_number(key) => (*value, kind),
+        ([_, "$date", _, value, _], ["{", ":", "}"])
+        | ([_, "$date", _, "$numberLong", _, value, _], ["{", ":{", ":", "}}"]) => (*value, instant?),
+        ([_, "$date", rest], ["{", _]) => {
+            let number = rest.trim_matches(SPACE).strip_prefix(':')?.strip_suffix('}')?.trim_matches(SPACE);
+            (Some(number).filter(|number| number.trim_matches(IN_NUMBERS).is_empty())?, instant?)
+        }
+        _ => return None,
+    };
+    if inner.contains('\\') { None } else { plain(inner, kind) }
+}
+
+fn plain(text: &str, kind: Kind) -> Option<([u8; 16], usize)> {
     match kind {
         Kind::Long => long(text).map(|value| padded(&value.to_le_bytes())),
         Kind::Double => double(text).map(|value| padded(&value.to_bits().to_le_bytes())),

@@ -105,6 +105,52 @@ impl Kind {
     }
 }
 
+/// The text in a number or instant of `MongoDB`'s extended JSON, such as `{"$numberLong": "5"}`, and the type to
+/// read it as: a number in an instant counts milliseconds. None for any other text, and for an instant of another type.
+#[must_use]
+pub fn unwrapped(text: &[u8], kind: Kind) -> Option<(&[u8], Kind)> {
+    let (key, value) = only_member(text)?;
+    match key {
+        b"$numberInt" | b"$numberLong" | b"$numberDouble" | b"$numberDecimal" => Some((quoted(value)?, kind)),
+        b"$date" => {
+            let epoch = Some(Epoch::Milliseconds);
+            let kind = match kind {
+                Kind::Timestamp { .. } => Kind::Timestamp { epoch },
+                Kind::Nanoseconds { .. } => Kind::Nanoseconds { epoch },
+                _ => return None,
+            };
+            let inner = match value {
+                [b'-' | b'0'..=b'9', rest @ ..] if rest.iter().all(|byte| b"0123456789.eE+-".contains(byte)) => value,
+                [b'{', ..] => quoted(only_member(value).filter(|(key, _)| key == b"$numberLong")?.1)?,
+                _ => quoted(value)?,
+            };
+            Some((inner, kind))
+        }
+        _ => None,
+    }
+}
+
+/// The key and the value of an object with one member, whose key has no escapes; anything of an object with more.
+fn only_member(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = without_space(text.strip_prefix(b"{")?.strip_suffix(b"}")?).strip_prefix(b"\"")?;
+    let (key, rest) = rest.split_at(rest.iter().position(|byte| *byte == b'"')?);
+    Some((key, without_space(without_space(&rest[1..]).strip_prefix(b":")?)))
+}
+
+/// The content of a JSON string without escapes.
+fn quoted(value: &[u8]) -> Option<&[u8]> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    (!inner.contains(&b'"') && !inner.contains(&b'\\')).then_some(inner)
+}
+
+/// JSON's white space is not ASCII's.
+fn without_space(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] | [rest @ .., b' ' | b'\t' | b'\r' | b'\n'] = text {
+        text = rest;
+    }
+    text
+}
+
 /// The most digits of a long; this many always fit into 64 unsigned bits.
 const LONG_MAX_DIGITS: usize = 19;
 
@@ -193,6 +239,35 @@ mod tests {
         assert_eq!(boolean(b"false"), Some(false));
         for text in [&b""[..], b"True", b"true ", b"1", b"t"] {
             assert_eq!(boolean(text), None);
+        }
+    }
+
+    /// Numbers and instants of extended JSON have one member, whose value has no escapes.
+    #[test]
+    fn extended_json() {
+        let epoch = Some(Epoch::Milliseconds);
+        let (long, time) = (Kind::Long, Kind::Timestamp { epoch: None });
+        let in_milliseconds = Kind::Timestamp { epoch };
+        for (text, kind, expected) in [
+            (r#"{"$numberLong":"5"}"#, long, Some(("5", long))),
+            ("{\t\"$numberDecimal\" :\r \"1E+3\"\n}", time, Some(("1E+3", time))),
+            (r#"{"$date":"2026-01-02T03:04Z"}"#, time, Some(("2026-01-02T03:04Z", in_milliseconds))),
+            (r#"{"$date": {"$numberLong": "-5"}}"#, time, Some(("-5", in_milliseconds))),
+            (r#"{"$date":1.5}"#, Kind::Nanoseconds { epoch: None }, Some(("1.5", Kind::Nanoseconds { epoch }))),
+            (r#"{"$date":1}"#, long, None),
+            (r#"{"$date":{"$numberInt":"1"}}"#, time, None),
+            (r#"{"$date":2026-01-02T03:04Z}"#, time, None),
+            (r#"{"$numberLong":5}"#, long, None),
+            (r#"{"$numberLong":"5","a":"1"}"#, long, None),
+            (r#"{"$numberLong":"\u0035"}"#, long, None),
+            (r#"{"$oid":"5"}"#, long, None),
+            ("{\"$numberLong\"\u{c}:\"5\"}", long, None),
+            ("{\"}", long, None),
+            ("{", long, None),
+            ("{}", long, None),
+        ] {
+            let expected = expected.map(|(inner, kind)| (inner.as_bytes(), kind));
+            assert_eq!(unwrapped(text.as_bytes(), kind), expected, "{text}");
         }
     }
 

@@ -55,6 +55,13 @@ def inferred(*written: str) -> str:
     ("written", "expected"),
     [
         (["1", "-5", "null"], "long"),
+        (['{"$numberLong": "5"}', '{"$numberInt": "1"}', "7"], "long"),
+        (['{"$numberDouble": "1.5"}', "1"], "double"),
+        (['{"$numberDouble": "1.5"}', '{"$numberDouble": "NaN"}'], "string"),
+        (['{"$numberDecimal": "0.12345678901234567890"}'], "decimal(38,19)"),
+        (['{"$date": "2026-01-05T10:00:00Z"}', '{"$date": {"$numberLong": "-5"}}', '{"$date": 5}'], "timestamp"),
+        (['{"$date": "2026-01-05"}'], "string"),
+        (['{"$oid": "507f1f77bcf86cd799439011"}'], "string"),
         (["1", "1.0"], "double"),
         (["1", "-0"], "double"),
         (["9223372036854775807"], "long"),

@@ -125,7 +125,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the exception that a panic raises. Python cannot import it."""
 
-INTERFACE = 13
+INTERFACE = 14
 """The interface version of the module. A module with a different version is not used."""
 
 
