@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.extras import need
 from compactor.core.text.formatting import size

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from compactor.adapters import this_machine
 from compactor.adapters.local.machine import SystemClock
-from compactor.adapters.local.native.kernel import why_not_installed
+from compactor.adapters.local.native.module import why_not_installed
 from compactor.adapters.logs import kafka_of, kinesis_of
 from compactor.adapters.stores import RoutedStore, StoreSpec
 from compactor.core.errors import SettingsError

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from compactor.adapters.local.native.kernel import is_installed, why_not_installed
+from compactor.adapters.local.native.module import is_installed, why_not_installed
 from compactor.core import extras
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3

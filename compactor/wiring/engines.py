@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from compactor.adapters.local.native.kernel import is_installed, native_scanner
+from compactor.adapters.local.native.kernel import native_scanner
+from compactor.adapters.local.native.module import is_installed
 from compactor.core.inputs.record_place import AUTO
 from compactor.engines.engine import Engine, EngineRules
 from compactor.engines.native.engine import BinWorkers, NativeEngine

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from compactor.adapters.local.native.kernel import NativeGrok, expanded, why_not_installed
+from compactor.adapters.local.native.kernel import NativeGrok, expanded
+from compactor.adapters.local.native.module import why_not_installed
 from compactor.core.documents.changes import GrokRules
 from compactor.core.errors import SettingsError
 from compactor.schema.schema import RESERVED_NAMES

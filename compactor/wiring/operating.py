@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
-from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel, is_installed
+from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel
+from compactor.adapters.local.native.module import is_installed
 from compactor.core.crash_points import OnChangeCrashPoint, OnRedriveCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import EARLIEST_DATE

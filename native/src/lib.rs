@@ -17,6 +17,8 @@ mod elements_py;
 mod entries;
 mod grok;
 mod grok_py;
+mod http;
+mod http_py;
 mod keys;
 mod memory;
 mod open_columns;
@@ -47,7 +49,7 @@ use scan::NoRecord;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Incremented with every change to the interface with Python, so that each side refuses an older counterpart.
-const INTERFACE: u32 = 14;
+const INTERFACE: u32 = 15;
 
 /// A column as Python describes it: its name and id, its role (`key`, `rescued`, `source`, `text`, `timestamp` or
 /// `date`), and the role's parameters: the key, the text, the time or the day; for a key also its type with precision,
@@ -254,6 +256,7 @@ fn compactor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(grok_py::expanded, module)?)?;
     module.add_class::<grok_py::LineDecoder>()?;
     module.add_class::<elements_py::ElementScanner>()?;
+    module.add_class::<http_py::PyHttpClient>()?;
     module.add_class::<row_sums_py::PyRowSums>()?;
     module.add_class::<PyBinWriter>()
 }

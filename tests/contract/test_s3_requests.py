@@ -53,7 +53,7 @@ CALLS: dict[str, Callable[[S3Store, str, Path], Any]] = {
 
 def _requests_of(client: Any, work: Callable[[], Any]) -> Requests:
     seen: Counter[str] = Counter()
-    client.meta.events.register("before-call.s3", lambda model, **_: seen.update([model.name]))
+    client.meta.events.register("before-sign.s3", lambda operation_name, **_: seen.update([operation_name]))
     work()
     total = Requests()
     for operation, times in seen.items():

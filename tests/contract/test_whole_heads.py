@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from botocore.awsrequest import AWSHTTPConnectionPool
 
-from compactor.adapters.aws import whole_heads
-from compactor.adapters.aws.clients import s3_client
+from compactor.adapters.aws import clients
+from compactor.adapters.aws.clients import require_whole_heads, s3_client
+from compactor.adapters.aws.s3 import native_requests
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.adapters.aws.whole_heads import require_whole_heads
 from compactor.core.errors import StoreUnavailable
 from tests.support.http_server import serving
 from tests.support.tls import Authority
@@ -67,6 +67,12 @@ def server(aws_endpoint: str) -> Iterator[_Server]:  # noqa: ARG001 - credential
     made = _Server()
     with serving(made) as made.url:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def _boto3_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have boto3 send all requests, as without the native engine."""
+    monkeypatch.setattr(native_requests, "why_not_installed", lambda: "left out")
 
 
 def asking_once(url: str) -> S3Store:
@@ -172,7 +178,7 @@ def test_other_classes_than_those_of_botocore(
     server: _Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Clients go on as boto3 makes them, which is logged once. Answers that tell no length do not count either."""
-    whole_heads._tell_unchecked.cache_clear()
+    clients._tell_unchecked.cache_clear()
     replaced(partial(AWSHTTPConnectionPool), monkeypatch)
     first, store = asking_once(server.url), asking_once(server.url)
     assert unchecked(caplog) == 1
@@ -190,7 +196,7 @@ def test_other_classes_than_those_of_botocore(
 @pytest.mark.parametrize("name", ["http_session", "_manager", "_pool_classes_by_scheme"])
 def test_another_botocore_is_told(name: str, server: _Server, caplog: pytest.LogCaptureFixture) -> None:
     """One that keeps its connections elsewhere is used as it is."""
-    whole_heads._tell_unchecked.cache_clear()
+    clients._tell_unchecked.cache_clear()
     client = s3_client(REGION, server.url)
     assert unchecked(caplog) == 0
     session = SimpleNamespace(**vars(client._endpoint.http_session))

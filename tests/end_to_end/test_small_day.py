@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.changes import Commit
 from compactor.settings.settings import parse_settings

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 
 ROOT = Path(__file__).resolve().parents[2]
 STOPPED = "stopped"

@@ -13,6 +13,7 @@ from compactor.adapters.aws.clients import aws_session, s3_client
 from compactor.demo.local_aws import CREDENTIALS as MOTO_CREDENTIALS
 from compactor.demo.local_aws import local_aws
 from tests.support.extras import VERSITYGW, versitygw_path
+from tests.support.tls import Authority
 
 ROOT = Path(__file__).resolve().parents[2]
 REGION = "eu-west-1"
@@ -30,21 +31,27 @@ class S3Server:
     Attributes:
         name: `versitygw` or `moto`.
         url: Its endpoint.
+        authority: Who has signed its certificate; None without TLS.
     """
 
     name: str
     url: str
     access_key: str
     secret_key: str
+    authority: Authority | None = None
 
     @property
     def environment(self) -> dict[str, str]:
         """What clients of AWS need to find in theirs."""
-        return {
+        found = {
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
             "AWS_EC2_METADATA_DISABLED": "true",
         }
+        if self.authority is not None:
+            found["AWS_CA_BUNDLE"] = str(self.authority.file)
+            found["JAVA_TOOL_OPTIONS"] = f"-Djavax.net.ssl.trustStore={self.authority.java_file}"
+        return found
 
     def client(self, url: str | None = None, *, attempts: int = 8, timeout_seconds: float = 60.0) -> Any:
         """A client of the product, with the credentials in it.
@@ -76,11 +83,12 @@ def s3_server(folder: Path) -> Iterator[S3Server]:
 
 
 @contextmanager
-def versitygw(folder: Path) -> Iterator[S3Server]:
+def versitygw(folder: Path, authority: Authority | None = None) -> Iterator[S3Server]:
     """A versitygw with all its objects in a folder; it ends with the block.
 
     Args:
         folder: Where its objects go.
+        authority: Signs its certificate; None for plain connections.
 
     Raises:
         RuntimeError: It is not installed, or does not start.
@@ -90,7 +98,7 @@ def versitygw(folder: Path) -> Iterator[S3Server]:
         raise RuntimeError(VERSITYGW.reason)
     folder.mkdir(parents=True, exist_ok=True)
     log = folder.with_name(f"{folder.name}.log")
-    server, process = _started(program, folder, log)
+    server, process = _started(program, folder, log, authority)
     try:
         yield server
     finally:
@@ -102,11 +110,18 @@ def versitygw(folder: Path) -> Iterator[S3Server]:
             process.wait()
 
 
-def _started(program: Path, folder: Path, log: Path) -> tuple[S3Server, subprocess.Popen[bytes]]:
+def _started(
+    program: Path, folder: Path, log: Path, authority: Authority | None
+) -> tuple[S3Server, subprocess.Popen[bytes]]:
+    tls: list[str] = []
+    if authority is not None:
+        certificate = str(authority.server("versitygw", _HOST))  # its key is in the same file
+        tls = ["--cert", certificate, "--key", certificate]
     for _ in range(_STARTS):
         port = _free_port()
-        server = S3Server("versitygw", f"http://{_HOST}:{port}", "faults", "faults-secret")
-        account = ["--access", server.access_key, "--secret", server.secret_key, "--region", REGION]
+        url = f"{'https' if tls else 'http'}://{_HOST}:{port}"
+        server = S3Server("versitygw", url, "faults", "faults-secret", authority)
+        account = ["--access", server.access_key, "--secret", server.secret_key, "--region", REGION, *tls]
         command = [str(program), *account, "--port", f"{_HOST}:{port}", "--keep-alive", "--quiet", "posix", str(folder)]
         with log.open("ab") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.engines.engine import Engine
 from compactor.wiring import engines

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 from tests.protocol.tlc import found_jar
 from tests.support.browser import found_browser
 from tests.support.kafka_broker import is_there as is_kafka_there

@@ -10,6 +10,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 _DAY = dt.timedelta(days=1)
@@ -38,6 +39,14 @@ class Authority:
         """Its certificate, which clients trust."""
         path = self.folder / f"{self.name}.pem"
         path.write_bytes(_pem(self.certificate))
+        return path
+
+    @property
+    def java_file(self) -> Path:
+        """The same, as Java takes it; without a password."""
+        path = self.folder / f"{self.name}.p12"
+        trusted = [pkcs12.PKCS12Certificate(self.certificate, self.name.encode())]
+        path.write_bytes(pkcs12.serialize_java_truststore(trusted, serialization.NoEncryption()))
         return path
 
     def server(self, name: str, host: str, days: tuple[int, int] = (-1, 30)) -> Path:

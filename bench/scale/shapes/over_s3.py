@@ -62,7 +62,7 @@ class Round:
 def over_s3(
     *, size: str, contenders: str | None, rounds: int, passes: int, seed: int, work: Path, json_file: Path | None
 ) -> None:
-    """Read the reference events from files and over S3 in turn, and compare the CPU time of the compactor alone."""
+    """Read the reference events from files and over S3 with TLS in turn, and compare the compactor's CPU time."""
     try:
         total_bytes = parse_size(size)
         engines = choose(contenders, ENGINES)
@@ -90,7 +90,7 @@ def compared(engine: str, rounds: Sequence[Round]) -> list[str]:
     rates = [each.relative_rate for each in rounds if each.is_comparable]
     if not rates:
         return []
-    said = f"{engine} over S3: {median(rates):.0%} as many bytes in a second of CPU time as from files"
+    said = f"{engine} over S3 with TLS: {median(rates):.0%} as many bytes in a second of CPU time as from files"
     if len(rates) == 1:
         return [f"{said} (one round)"]
     low, high = middle_half(rates)

@@ -25,8 +25,6 @@ _BUCKET = "lake"
 _LOCAL = "shape"
 _ON_S3 = "on-s3"
 _SAMPLE_FILES = 9
-_AS_WITH_HTTPS = "[default]\ns3 =\n    payload_signing_enabled = false\n"
-"""Over HTTPS, as to AWS, a client does not sign an upload by a digest of its content; over plain HTTP it would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +84,22 @@ def reference_input(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeIn
 
 @contextmanager
 def reference_over_s3(work: Path, total_bytes: int, seed: int) -> Iterator[ShapeInput]:
-    """Put the reference input into a versitygw on this machine, which ends with the context.
+    """Put the reference input into a versitygw on this machine, over TLS; it ends with the context.
 
     Raises:
         OSError: There is not enough room on the disk.
         RuntimeError: versitygw is not installed.
     """
-    from tests.faults.s3_server import versitygw  # noqa: PLC0415 - it comes with the repository only
+    # They come with the repository only.
+    from tests.faults.s3_server import versitygw  # noqa: PLC0415
+    from tests.support.tls import Authority  # noqa: PLC0415
 
     files = _reference_files(work, total_bytes, seed)
-    with _place(work, total_bytes, _ON_S3) as place, versitygw(place / "s3") as server:
-        (place / "aws-config").write_text(_AS_WITH_HTTPS)
-        # This process ends with the benchmark.
-        os.environ.update({**server.environment, "AWS_CONFIG_FILE": str(place / "aws-config")})
+    with (
+        _place(work, total_bytes, _ON_S3) as place,
+        versitygw(place / "s3", Authority.make(place, "authority")) as server,
+    ):
+        os.environ.update(server.environment)  # this process ends with the benchmark
         server.make_bucket(_BUCKET)
         client, bucket = server.client(), place / "s3" / _BUCKET
         for name, some in files.items():

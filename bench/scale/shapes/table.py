@@ -27,7 +27,7 @@ HEADINGS = (
 )
 TEXT_COLUMNS = 2
 REFERENCE = "reference"
-REFERENCE_S3 = "reference, s3://"
+REFERENCE_S3 = "reference, s3:// over TLS"
 _NOTHING = "-"
 
 

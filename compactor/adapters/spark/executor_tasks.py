@@ -8,7 +8,8 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from compactor.adapters.local.links import OwnFolders
-from compactor.adapters.local.native.kernel import NativeKernel, is_installed
+from compactor.adapters.local.native.kernel import NativeKernel
+from compactor.adapters.local.native.module import is_installed
 from compactor.adapters.spark.failures import TaskFailed, translated
 from compactor.adapters.stores import StoreSpec
 from compactor.core.documents.manifest import Manifest

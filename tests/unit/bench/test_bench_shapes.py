@@ -107,7 +107,7 @@ def test_s3_is_compared_with_local_files_by_cpu_time():
     rounds = [Round(replace(ROW, shape=REFERENCE, cpu_seconds=cpu_seconds), over_s3) for cpu_seconds in (4.5, 3.5, 4.0)]
     failed = [replace(rounds[0], local=replace(ROW, failure="killed"))]
     failed.append(replace(rounds[0], over_s3=replace(over_s3, rows=9)))
-    said = "native over S3: {} as many bytes in a second of CPU time as from files"
+    said = "native over S3 with TLS: {} as many bytes in a second of CPU time as from files"
     assert compared("native", rounds + failed) == [
         said.format("80%") + " (median of 3 rounds; half of them 75% to 85%)"
     ]
@@ -187,7 +187,7 @@ def test_files_and_s3_take_turns(tmp_path, asked):
     done = CliRunner().invoke(main, [*arguments, "--work", str(work), "--json", str(file)])
     assert (done.exit_code, [each[0] for each in asked]) == (0, [REFERENCE, REFERENCE_S3, REFERENCE_S3, REFERENCE])
     assert {each[1:] for each in asked} == {("compactor_native", work, 4)}
-    line = "compactor_native over S3: 80% as many bytes in a second of CPU time as from files"
+    line = "compactor_native over S3 with TLS: 80% as many bytes in a second of CPU time as from files"
     found = orjson.loads(file.read_bytes())
     assert found["compared"] == [f"{line} (median of 2 rounds; half of them 80% to 80%)"]
     assert found["compared"][0] in done.stdout

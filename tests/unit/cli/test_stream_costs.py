@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 from compactor.cli.entry import compactor as command
 from compactor.cli.priced_job import shape_of
 from compactor.cost.measured_cost import common_commits, measured_cost, together

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.local.native.kernel import NativeKernel, is_installed
+from compactor.adapters.local.native.kernel import NativeKernel
+from compactor.adapters.local.native.module import is_installed
 from compactor.core.errors import StagingError
 from compactor.schema.schema import COUNTED_KEYS, METADATA_COLUMNS, KeyLimits
 from tests.support import extras

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from compactor.adapters.aws.clients import s3_client
 from compactor.adapters.aws.local_setup import make_buckets
-from compactor.adapters.local.native.kernel import is_installed
+from compactor.adapters.local.native.module import is_installed
 from compactor.adapters.logs import stray_rules
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout, ManifestKey

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,8 @@ from compactor.adapters.aws.errors import (
     translated,
     translated_pages,
 )
-from compactor.adapters.aws.s3.connections import is_range
-from compactor.adapters.aws.s3.direct_reads import DirectReads
 from compactor.adapters.aws.s3.multipart import S3Writer, send_checksum_first
+from compactor.adapters.aws.s3.native_requests import NativeRequests, asked_range, is_range
 from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3
@@ -51,10 +49,10 @@ class S3Store:
     client: Any
     sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
     _seen_buckets: set[str] = field(default_factory=set)
-    _direct: DirectReads = field(init=False, repr=False, compare=False)
+    _native: NativeRequests = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._direct = DirectReads(self.client)
+        self._native = NativeRequests(self.client)
         self.client.meta.events.register("before-call.s3", send_checksum_first, unique_id="compactor-checksum")
 
     def stat(self, uri: str) -> ObjectInfo | None:
@@ -79,7 +77,8 @@ class S3Store:
             self._get(uri, {**parameters, "Range": "bytes=0-0"})
             return b""
         parameters["Range"] = f"bytes={start}-{start + length - 1}"
-        return self._direct.read(parameters, partial(self._get, uri, parameters))
+        content = self._native.read(parameters)
+        return self._get(uri, parameters) if content is None else content
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         bucket, key_prefix = _split_prefix(prefix)
@@ -275,8 +274,7 @@ def _check_range(uri: str, asked: str | None, answer: Mapping[str, Any]) -> None
     content_range = answer.get("ContentRange", "")
     is_asked = not content_range
     if asked:
-        first, last = (int(each) for each in asked.removeprefix("bytes=").split("-"))
-        is_asked = is_range(content_range, first, last, answer.get("ContentLength", -1))
+        is_asked = is_range(content_range, *asked_range(asked), answer.get("ContentLength", -1))
     if not is_asked:  # guard: bytes of a different range are refused
         raise StoreUnavailable(f"{uri}: requested {asked or 'all bytes'}, got {content_range or 'all bytes'}")
 

@@ -1,6 +1,5 @@
-"""The kernel in Rust. Only this module imports `compactor_native`, which not every wheel of the package has."""
+"""The kernel in Rust."""
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from compactor.adapters.local.native.module import native_module
 from compactor.core.documents.changes import GrokRules
 from compactor.core.errors import StagingError
 from compactor.core.inputs.record_place import RecordPlace
@@ -124,38 +124,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _MODULE_OF_PANICS = "pyo3_runtime"
 """The module of the exception that a panic raises. Python cannot import it."""
-
-INTERFACE = 14
-"""The interface version of the module. A module with a different version is not used."""
-
-
-def is_installed() -> bool:
-    """Whether this system can load the module, and it fits this release."""
-    return not why_not_installed()
-
-
-def why_not_installed() -> str:
-    """Why the module cannot be used; empty if it can."""
-    try:
-        found = getattr(importlib.import_module("compactor_native"), "INTERFACE", 1)
-    except ImportError:
-        return "the native engine is not installed"
-    if found != INTERFACE:
-        return (
-            f"the installed native engine has interface {found}, expected {INTERFACE}: it is from a different release"
-        )
-    return ""
-
-
-def native_module() -> Any:
-    """The module.
-
-    Raises:
-        StagingError: It cannot be used.
-    """
-    if why := why_not_installed():
-        raise StagingError(why)
-    return importlib.import_module("compactor_native")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.local.native.kernel import digest_kernel, is_installed
+from compactor.adapters.local.native.kernel import digest_kernel
+from compactor.adapters.local.native.module import is_installed
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.changes import StagedFile
 from compactor.core.layout import ManifestKey
