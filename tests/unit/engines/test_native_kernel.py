@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.adapters.local.native.kernel import NativeKernel
-from compactor.adapters.local.native.module import is_installed
+from compactor.adapters.local.native.module import INTERFACE, is_installed
 from compactor.core.errors import StagingError
 from compactor.schema.schema import COUNTED_KEYS, METADATA_COLUMNS, KeyLimits
 from tests.support import extras
@@ -404,7 +404,7 @@ def test_a_wheel_of_another_release_is_refused(monkeypatch):
     """With the reason, and before any line is read."""
     monkeypatch.delattr("compactor_native.INTERFACE")
     assert not is_installed()
-    with pytest.raises(StagingError, match="interface 1, expected 13: it is from a different release"):
+    with pytest.raises(StagingError, match=f"interface 1, expected {INTERFACE}: it is from a different release"):
         NativeKernel(plan_of(schema_of({"a": "string"})))
 
 
