@@ -115,6 +115,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "decoded_bytes": len(GOOD),
         "lines": 2,
         "blank_lines": 0,
+        "hole_bytes": 0,
         "records": 2,
         "rejected_lines": 0,
         "rejects": {},
