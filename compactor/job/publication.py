@@ -114,8 +114,8 @@ class Publisher:
                 return
 
     def _redrive(self, root: ManifestKey, number: int, manifest: Manifest, commit: Commit) -> Redrive:
-        now = self.state.clock.now()
-        files = tuple(file for file in manifest.files if file.uri in commit.deferred)
+        now, deferred = self.state.clock.now(), commit.deferred
+        files = tuple(file for file in manifest.files if file.uri in deferred)
         following = {"manifest_id": redriven_id(root.id, number), "created_at": now, "files": files}
         return Redrive(
             kind="files",
