@@ -1,6 +1,7 @@
 """Asks AWS whether names that a new stack would give are taken, for CloudFormation could not create it then."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -87,17 +88,21 @@ def is_taken(kind: str, name: str, client: Client, known: Known) -> bool:
     Raises:
         ClientError: It could not be asked.
     """
+    return bool(answer(partial(_ASK[kind], client, arn_of(kind, name, known) if kind in _ARNS else name)))
+
+
+def answer(ask: Callable[[], Any]) -> Any:
+    """What AWS answers; None if it says that there is no such thing.
+
+    Raises:
+        ClientError: It could not be asked.
+    """
     try:
-        return _ASK[kind](client, arn_of(kind, name, known) if kind in _ARNS else name)
+        return ask()
     except ClientError as exc:
-        if is_missing(exc):
-            return False
+        if str(exc.response.get("Error", {}).get("Code", "")) in _MISSING:
+            return None
         raise
-
-
-def is_missing(error: ClientError) -> bool:
-    """Whether AWS says that there is no such thing."""
-    return str(error.response.get("Error", {}).get("Code", "")) in _MISSING
 
 
 _ARNS = {

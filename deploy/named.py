@@ -1,11 +1,9 @@
 """Checks what the parameters file names in the account: keys, a boundary, a subnet and a security group."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
-from botocore.exceptions import ClientError
-
-from deploy.existing_names import Client, is_missing
+from deploy.existing_names import Client, answer
 
 State = Literal["ok", "warning", "fault"]
 Found = Iterator[tuple[State, str]]
@@ -26,7 +24,7 @@ def named(client: Client, parameters: Mapping[str, str], region: str) -> Found:
         if (key := parameters.get(name, "")) not in {"", "new"}:
             yield from _key(client, name, key, region)
     if arn := parameters.get("PermissionsBoundary"):
-        found = _found(lambda: client("iam").get_policy(PolicyArn=arn))
+        found = answer(lambda: client("iam").get_policy(PolicyArn=arn))
         yield ("ok", "PermissionsBoundary exists") if found else ("fault", f"PermissionsBoundary: no policy {arn}")
     if parameters.get("JobSubnet"):
         yield from _network(client, parameters)
@@ -36,7 +34,7 @@ def _key(client: Client, name: str, key: str, region: str) -> Found:
     if key.split(":")[3] != region:
         yield "fault", f"{name}: {key} is not of {region}, where it is needed"
         return
-    found = _found(lambda: client("kms").describe_key(KeyId=key))
+    found = answer(lambda: client("kms").describe_key(KeyId=key))
     if not found:
         yield "fault", f"{name}: no key {key}"
     elif (state := found["KeyMetadata"]["KeyState"]) != "Enabled":
@@ -47,8 +45,8 @@ def _key(client: Client, name: str, key: str, region: str) -> Found:
 
 def _network(client: Client, parameters: Mapping[str, str]) -> Found:
     ec2, subnet, group = client("ec2"), parameters["JobSubnet"], parameters["JobSecurityGroup"]
-    subnets = _found(lambda: ec2.describe_subnets(SubnetIds=[subnet]))
-    groups = _found(lambda: ec2.describe_security_groups(GroupIds=[group]))
+    subnets = answer(lambda: ec2.describe_subnets(SubnetIds=[subnet]))
+    groups = answer(lambda: ec2.describe_security_groups(GroupIds=[group]))
     if not subnets:
         yield "fault", f"JobSubnet: no subnet {subnet}"
     if not groups:
@@ -71,13 +69,3 @@ def _network(client: Client, parameters: Mapping[str, str]) -> Found:
         yield "warning", f"{place['VpcId']} has no endpoint for S3: the job needs one, or a NAT gateway"
     if not faults:
         yield "ok", f"{subnet} and {group} exist, in {place['VpcId']}"
-
-
-def _found(ask: Callable[[], Any]) -> Any:
-    """The answer, or None if AWS knows no such thing."""
-    try:
-        return ask()
-    except ClientError as exc:
-        if is_missing(exc):
-            return None
-        raise

@@ -4,7 +4,6 @@ Calls to AWS in `deploy` are made against a stand-in, and what the policies do n
 """
 
 import ast
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from deploy.__main__ import deploy
 from deploy.policies import policies
 from tests.deployment.accounts import key, network
 from tests.deployment.resolving import ROOT
-from tests.deployment.test_deploying import root, session
+from tests.deployment.test_deploying import change, root, session
 
 __all__ = ["root", "session"]  # fixtures
 
@@ -194,12 +193,6 @@ def deployer(monkeypatch: pytest.MonkeyPatch) -> Deployer:
     return made
 
 
-def give(root: Path, **changes: str) -> None:
-    """Change the parameters file."""
-    file = root / "deploy" / "parameters" / "dev.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-
-
 def allow(deployer: Deployer, root: Path) -> None:
     found = policies("dev", ACCOUNT, root)
     deployer.statements = [
@@ -215,7 +208,7 @@ def test_a_deployment_needs_only_the_deployers_policies(session: Any, root: Path
     s3 = session.client("s3")
     s3.create_bucket(Bucket="example-raw-dev", CreateBucketConfiguration={"LocationConstraint": REGION})
     there = network()(session) | key(parameter="InputKeyArn")(session)
-    give(root, InputBucketIsNew="no", KmsKey="new", **there)
+    change(root, InputBucketIsNew="no", KmsKey="new", **there)
     allow(deployer, root)
     deploy("dev", Session, confirm=lambda: False, root=root)
     assert deployer.refused == []

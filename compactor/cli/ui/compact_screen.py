@@ -47,8 +47,7 @@ def left_out_fields(left_out: Sequence[LeftOut]) -> list[Field]:
     fields: list[Field] = []
     for reason, those in _by_reason(left_out).items():
         name = "quarantined" if reason in _QUARANTINED else "not taken"
-        more = f" and {len(those) - 1:,} more" if len(those) > 1 else ""
-        fields.append((name, [f"{those[0].uri} ({_word(reason)}){more}", *_details(those[0])]))
+        fields.append((name, [f"{those[0].uri} ({_word(reason)}){_and_more(those)}", *_details(those[0])]))
     return fields
 
 
@@ -64,10 +63,9 @@ def hole_fields(holes: Sequence[Hole]) -> list[Field]:
     """The first file that begins with NUL bytes."""
     if not holes:
         return []
-    more = f" and {len(holes) - 1:,} more" if len(holes) > 1 else ""
     number = count(holes[0].bytes, "NUL byte")
     why = f"{number} before its first line: it was truncated under a writer that does not append"
-    return [("skipped", [f"{holes[0].uri}{more}", why])]
+    return [("skipped", [f"{holes[0].uri}{_and_more(holes)}", why])]
 
 
 def field_lines(fields: Sequence[Field]) -> list[str]:
@@ -120,8 +118,7 @@ def _line(files: list[QuarantinedFile]) -> str:
     first = files[0]
     why = first.detail.removeprefix(f"cannot read {first.uri}: ") or first.status
     why = f"replaced: {why}" if first.status == "replaced" else why
-    more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
-    return f"{first.uri} ({why}){more}"
+    return f"{first.uri} ({why}){_and_more(files)}"
 
 
 _SETTLED = {

@@ -35,8 +35,7 @@ def recorded_splitter(place: RecordPlace | None, grok: OpenDecoder | None, *, ma
         grok: The decoder of its lines; None if they are JSON.
         may_have_hole: Whether NUL bytes at its beginning were skipped; not for ranges and redriven lines.
     """
-    split = split_lines if grok is None else GrokSplitter(grok)
-    split = split if place is None else ElementSplitter(place)
+    split = Formats("recorded", grok=grok).recorded(place)
     return partial(split_behind_hole, split=split) if may_have_hole else split
 
 
@@ -74,14 +73,17 @@ class Formats:
         """The splitter for a file that is known to hold lines."""
         return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.recognises)
 
+    def recorded(self, place: RecordPlace | None) -> Splitter:
+        """The splitter for a file whose records are at a known place; None if they are lines."""
+        return self.lines if place is None else ElementSplitter(place, self.new_scanner)
+
     def splitter(self, uri: str) -> Splitter:
         """The splitter for a file. Raises a `FileError` if this kind of file is not accepted."""
         if self.lines_folder and is_within(uri, self.lines_folder):
             return self.lines
         split: Splitter = partial(_split_recognised, formats=self)
         if self.accepted == "recorded":
-            place = self.places.get(uri)
-            split = self.lines if place is None else ElementSplitter(place, self.new_scanner)
+            split = self.recorded(self.places.get(uri))
         elif self.accepted == "grok":
             split = partial(_split_text, split=self.lines)
         return partial(split_behind_hole, split=split)

@@ -221,10 +221,7 @@ def _buckets(settings: Settings) -> dict[str, str]:
     for each in (settings, *settings.streams):
         of = "" if each is settings else f"streams.{each.name}."
         named = [
-            ("paths.manifests", each.paths.manifests),
-            ("paths.output", each.paths.output),
-            ("paths.state", each.paths.state),
-            ("paths.staging", each.paths.staging),
+            *((f"paths.{key}", place) for key, place in each.paths),
             *(("input.allowed_prefixes", prefix) for prefix in each.input.allowed_prefixes),
             ("schema.file", each.schema.file),
         ]

@@ -78,15 +78,14 @@ class NativeRequests:
 
     def send(self, request: AWSPreparedRequest, **_: object) -> AWSResponse | None:
         """Send a request of boto3, once: a handler for botocore's event `before-send`. None if boto3 has to send it."""
-        body = _content(request)
         if self._left_to_boto3 > 0:
             self._left_to_boto3 -= 1
             return None
-        if body is None:
+        if (body := _content(request)) is None:
             return None
         headers = [(name, _text(value)) for name, value in request.headers.items() if name.lower() not in _NOT_SENT]
         asked = _text(request.headers.get("Range", ""))
-        first, last = asked_range(asked) if asked else (1, _MAX_BYTES)
+        first, last = asked_range(asked) if asked else (0, _MAX_BYTES - 1)
         try:
             answer = self._own_client().send(request.method, request.url, headers, body, last + 1 - first)
         except (OSError, ValueError):  # likewise
