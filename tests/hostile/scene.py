@@ -15,7 +15,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
-from compactor.core.documents.records import FileReport
+from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import CompactorError
 from compactor.core.layout import KEEP_MARKER, base_name
 from compactor.engines.engine import Engine
@@ -213,7 +213,7 @@ class Scene:
     def seen(self) -> Seen:
         """What came of the attack."""
         outcomes = [outcome for key, outcome in self.outcomes().items() if key not in self.neighbours.ids()]
-        files = [file for each in outcomes if isinstance(each, Commit) for file in each.files if not _is_friend(file)]
+        files = [file for each in outcomes if isinstance(each, Commit) for file in each.files if _is_attack(file)]
         rejects: Counter[str] = Counter()
         for file in files:
             rejects.update(file.rejects)
@@ -237,9 +237,14 @@ class Scene:
         return {*operating.verifier(self.app).verify_all(closed=True).discrepancies, *compared.discrepancies}
 
 
-def _is_friend(file: FileReport) -> bool:
-    """Whether a file is the good one of the attacker's manifest; its rows must be there."""
-    if base_name(file.uri) != FRIEND:
+def _is_attack(file: FileReport) -> bool:
+    """Whether a report is about a file of the attacker, and final: a deferred file has another one.
+
+    The others are about the good file of the attacker's manifest; its rows must be there.
+    """
+    if file.status is FileStatus.DEFERRED:
         return False
-    assert (file.status, file.records) == ("compacted", FRIEND_ROWS), file
-    return True
+    if base_name(file.uri) != FRIEND:
+        return True
+    assert (file.status, file.records) == (FileStatus.COMPACTED, FRIEND_ROWS), file
+    return False
