@@ -1,7 +1,7 @@
 """The template of a canary: the deployed one, in which the job of one stream is that of another release.
 
-Nothing else of the stack changes, except that the role of all jobs gets the rights that the other release needs
-beyond its own. What was there before is kept in the metadata, so that going back needs no checkout of it.
+Nothing else of the stack changes, except that the role of this job gets the rights that the other release needs
+beyond those it has. What was there before is kept in the metadata, so that going back needs no checkout of it.
 """
 
 import json
@@ -17,7 +17,6 @@ from deploy.resolved import Document, Filler
 from deploy.streams import logical_id
 
 METADATA = "Compactor"
-ROLE = "JobRole"
 POLICY = "canary"
 """The policy of the role with the rights that only the canary needs."""
 
@@ -37,6 +36,11 @@ class Canary:
     stream: str
     release: str
     before: Mapping[str, Document]
+
+
+def resources_of(stream: Settings) -> tuple[str, str]:
+    """The names of a stream's own job and of its role in the template."""
+    return logical_id("Job", stream), logical_id("JobRole", stream)
 
 
 def release_of(template: Mapping[str, Any]) -> str:
@@ -71,16 +75,17 @@ def with_canary(
         SettingsError: The stack has no such job, or lacks what the other release needs.
     """
     base = without_canary(deployed)
-    job_id = logical_id("Job", stream)
+    job_id, role_id = resources_of(stream)
     resources = base["Resources"]
-    if job_id not in resources:
+    if not {job_id, role_id} <= resources.keys():
         raise SettingsError([f"streams.{stream.name}: the stack has no separate job for it -> deploy one first"])
     changed = {job_id: new[job_id]}
-    if added := [each for each in _statements(new[ROLE]) if each not in _statements(old.value(resources[ROLE]))]:
+    there = _statements(old.value(resources[role_id]))
+    if added := [each for each in _statements(new[role_id]) if each not in there]:
         document = {"Version": "2012-10-17", "Statement": added}
-        role = json.loads(json.dumps(resources[ROLE]))
+        role = json.loads(json.dumps(resources[role_id]))
         role["Properties"]["Policies"].append({"PolicyName": POLICY, "PolicyDocument": document})
-        changed[ROLE] = role
+        changed[role_id] = role
     named = {each for each in _references([new[job_id], added]) if not each.startswith("AWS::")}
     if unknown := sorted(named - resources.keys()):
         raise SettingsError([f"{each}: not in the stack -> deploy it first" for each in unknown])

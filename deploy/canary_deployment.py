@@ -10,13 +10,12 @@ from compactor import __version__
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import Settings
 from deploy import ROOT
-from deploy.canary import ROLE, Canary, canary_of, release_of, with_canary, without_canary
+from deploy.canary import Canary, canary_of, release_of, resources_of, with_canary, without_canary
 from deploy.canary_fit import LATER, check_fit
 from deploy.checkout import Checkout, NewSession, read_checkout, read_settings
 from deploy.resolved import Document, Filler, pseudo_parameters
 from deploy.stack import Deployed, DeploymentError, Stack
 from deploy.steps import account_of, apply_template, plan_lines, run_checks
-from deploy.streams import logical_id
 
 CHECKS = ("stack", "artefacts", "artefact bucket", "Glue quota", "region", "price")
 
@@ -41,7 +40,7 @@ def deploy_canary(
     found = _deployed(checkout.session, checkout.settings, environment)
     check_fit(checkout, found, stream)
     new, old = _filler(checkout), _filler(checkout, found)
-    resources = {name: new.value(checkout.template["Resources"][name]) for name in (logical_id("Job", stream), ROLE)}
+    resources = {name: new.value(checkout.template["Resources"][name]) for name in resources_of(stream)}
     document = with_canary(found.template, old, resources, stream, __version__)
     others = release_of(found.template)
     click.echo("\n".join(_canary_lines(stream.name, __version__, others, checkout.parameters, found.parameters)))
@@ -87,7 +86,7 @@ def about_canary(checkout: Checkout, deployed: Document) -> Iterator[str]:
     canary = canary_of(deployed)
     if canary is None:
         return
-    [job_id] = [name for name in canary.before if name != ROLE]
+    [job_id] = [name for name, each in canary.before.items() if each["Type"] == "AWS::Glue::Job"]
     job = checkout.template["Resources"].get(job_id)
     if job is None:
         then = "deletes this stream's job, because the settings no longer have it"

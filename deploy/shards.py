@@ -6,7 +6,8 @@ from typing import Any
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import Shard
 from compactor.settings.settings import Settings
-from deploy.streams import MAX_RESOURCES, dimensions_of, statements_of
+from deploy.streams import MAX_RESOURCES
+from deploy.template_nodes import dimensions_of, statements_of
 
 Document = dict[str, Any]
 

@@ -2,19 +2,25 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from compactor.core.errors import SettingsError
 from compactor.core.layout import folder, is_s3
 from compactor.core.logs.names import KAFKA, KINESIS, is_log
 from compactor.settings.settings import Settings
-from deploy.streams import OF_ONE_STREAM, copied, database_of, statements_of
+from deploy.stream_faults import database_of
+from deploy.template_nodes import named, statements_of
+
+OF_ONE_STREAM = ("EventsTableName", "OutputFolder")
+"""Parameters that the template of several streams does without."""
+
+LISTS = ("KinesisStreams", "KafkaTopics", "KafkaSecrets", "IcebergDatabase", "IcebergTable", "TableBucketName")
+"""Parameters with any number of names, comma-separated."""
 
 _JOB_NAME = re.compile(r"[a-z0-9-]{1,40}")  # names of queues, functions and roles begin with it
 _SECRET = "secretsmanager:"  # noqa: S105 - how a reference begins
 _WILD = frozenset("*?$")
-_LISTS = ("KinesisStreams", "KafkaTopics", "KafkaSecrets", "IcebergDatabase", "IcebergTable", "TableBucketName")
 _TABLE_BUCKET = re.compile(r"arn:[\w-]+:s3tables:[\w-]+:\d{12}:bucket/([a-z0-9-]{3,63})")
 
 
@@ -24,34 +30,20 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
     control = settings.control
     if faults := _faults(settings):
         raise SettingsError(faults)
-    work, manifests = _bucket_and_key(paths.manifests)
-    lake, output = _bucket_and_key(paths.output)
-    bucket, key = _bucket_and_key(next(place for place in settings.input.allowed_prefixes if is_s3(place)))
-    staging, staged = _bucket_and_key(paths.staging)
-    database, _, table = settings.schema.table.partition(".")
+    entry = next(place for place in settings.input.allowed_prefixes if is_s3(place))
     sla_seconds = max(each.control.sla_seconds for each in settings.sharing or (settings,))
     found = {
         "Environment": settings.metrics.environment,
         "JobName": control.job_name,
         "MetricNamespace": settings.metrics.namespace,
-        "WorkBucketName": work,
-        "ManifestsPrefix": manifests,
-        "StatePrefix": _bucket_and_key(paths.state)[1],
-        "PendingPrefix": _bucket_and_key(settings.layout().pending_folder)[1],
-        "StagingBucketName": staging,
-        "StagingPrefix": staged,
-        "LakeBucketName": lake,
-        "OutputPrefix": output,
+        "WorkBucketName": _bucket_and_key(paths.manifests)[0],
+        "StagingBucketName": _bucket_and_key(paths.staging)[0],
+        "LakeBucketName": _bucket_and_key(paths.output)[0],
         "OutputFolder": settings.output.folder.format(date="${file_date}"),
-        "InputBucketName": bucket,
-        "InputPrefix": folder(key) if key else "",
-        "KinesisStreams": _listed(_kinesis_streams(settings)),
-        "KafkaTopics": _listed(_topics(settings)),
-        "KafkaSecrets": _listed(secrets_of(settings)),
-        "SchemaFile": settings.schema.file.removeprefix("s3://"),
-        "DatabaseName": database_of(settings) if settings.streams else database,
-        "EventsTableName": table,
-        **_iceberg(settings),
+        "InputBucketName": _bucket_and_key(entry)[0],
+        "InputPrefix": input_prefix(entry),
+        **places_of(settings),
+        "DatabaseName": database_of(settings) if settings.streams else settings.schema.table.partition(".")[0],
         "ClaimsTableName": settings.builder.claims,
         "SlaSeconds": f"{sla_seconds:g}",
         "HalfSlaSeconds": f"{sla_seconds / 2:g}",
@@ -60,6 +52,30 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "MaintenanceWindow": control.maintenance_window,
     }
     return {name: value for name, value in found.items() if not (settings.streams and name in OF_ONE_STREAM)}
+
+
+def places_of(settings: Settings) -> dict[str, str]:
+    """The parameters by which policies name the places of a job, but for its input on S3; also those of one stream."""
+    paths = settings.paths
+    return {
+        "ManifestsPrefix": _bucket_and_key(paths.manifests)[1],
+        "StatePrefix": _bucket_and_key(paths.state)[1],
+        "PendingPrefix": _bucket_and_key(settings.layout().pending_folder)[1],
+        "StagingPrefix": _bucket_and_key(paths.staging)[1],
+        "OutputPrefix": _bucket_and_key(paths.output)[1],
+        "KinesisStreams": _listed(_kinesis_streams(settings)),
+        "KafkaTopics": _listed(_topics(settings)),
+        "KafkaSecrets": _listed(secrets_of(settings)),
+        "SchemaFile": settings.schema.file.removeprefix("s3://"),
+        "EventsTableName": settings.schema.table.partition(".")[2],
+        **_iceberg(settings),
+    }
+
+
+def input_prefix(place: str) -> str:
+    """The key of a place of input, ending with /; empty for a whole bucket."""
+    key = _bucket_and_key(place)[1]
+    return folder(key) if key else ""
 
 
 def stack_parameters(
@@ -93,13 +109,10 @@ def stack_parameters(
 def with_names(template: dict[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
     """A copy of the template whose policies have a resource for each name of a parameter with several names."""
     changed: dict[str, Any] = json.loads(json.dumps(template))
-    several = {name: values for name in _LISTS if len(values := parameters.get(name, "").split(",")) > 1}
+    several = {name: values for name in LISTS if len(values := parameters.get(name, "").split(",")) > 1}
     for statement in statements_of(changed["Resources"]):
         given = statement["Resource"]
-        places = list(given) if isinstance(given, list) else [given]
-        for name, values in several.items():
-            copies = [copied(each, **{name: value}) for each in places for value in values]
-            places = [each for at, each in enumerate(copies) if each not in copies[:at]]
+        places = named(given if isinstance(given, list) else [given], several)
         statement["Resource"] = given if len(places) == 1 else places
     return changed
 
@@ -113,8 +126,12 @@ def _faults(settings: Settings) -> list[str]:
     everything = (places | inputs | schema).items()
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
         return local
-    files = (each.schema.file for each in settings.streams)
-    if wild := [place for place in (*(place for _, place in everything), *files) if _WILD & set(place)]:
+    own = [
+        place
+        for each in settings.streams
+        for place in (each.schema.file, each.paths.output, *each.input.allowed_prefixes)
+    ]
+    if wild := [place for place in (*(place for _, place in everything), *own) if _WILD & set(place)]:
         return [f"{place} -> expected no *, ? or $, which IAM policies read as patterns" for place in wild]
     work = {_bucket_and_key(place)[0] for place in (paths.manifests, paths.state)}
     return _unmet(
@@ -204,9 +221,10 @@ def _topics(settings: Settings) -> Iterator[str]:
         yield from (log.name for log in each.logs if log.scheme == KAFKA)
 
 
-def secrets_of(settings: Settings) -> set[str]:
-    """The ARNs of the secrets that properties of clusters refer to."""
-    values = (value for properties in settings.kafka.clusters.values() for value in properties.values())
+def secrets_of(settings: Settings, clusters: Collection[str] | None = None) -> set[str]:
+    """The ARNs of the secrets that properties of clusters refer to; of all clusters if none are given."""
+    known = settings.kafka.clusters
+    values = (value for name in (known if clusters is None else clusters) for value in known[name].values())
     return {value.removeprefix(_SECRET).partition("#")[0] for value in values if value.startswith(_SECRET)}
 
 

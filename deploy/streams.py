@@ -9,17 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from compactor.core.errors import SettingsError
-from compactor.core.layout import is_within
 from compactor.settings.settings import Settings
 from deploy.dashboard import with_stream_widgets
-
-Document = dict[str, Any]
+from deploy.resolved import Document
+from deploy.stack_parameters import OF_ONE_STREAM
+from deploy.stream_faults import has_own_job, tables_of
+from deploy.stream_role import SPARK_UI, own_role
+from deploy.template_nodes import copied, dimensions_of, statements_of
 
 MAX_RESOURCES = 500
 """The most resources of a stack [CloudFormation quotas]."""
-
-OF_ONE_STREAM = ("EventsTableName", "OutputFolder")
-"""Parameters that the template of several streams does without."""
 
 _STATE = "${StatePrefix}/"
 _KINDS = ("accepted", "open", "recent", "control", "runs", "landing")  # below the state; what roles name apart
@@ -45,12 +44,18 @@ def with_streams(template: Document, settings: Settings) -> Document:
     for group in changed["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]:
         group["Parameters"] = [each for each in group["Parameters"] if each not in OF_ONE_STREAM]
     alarms = {name: each for name, each in resources.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
+    roles = ["JobRole"]
     for stream in settings.streams:
         resources[logical_id("EventsTable", stream)] = _events_table(events, stream)
         resources[logical_id("RejectsTable", stream)] = _rejects_table(rejects, stream)
-        resources.update(_jobs(resources["Job"], stream))
+        if has_own_job(stream):
+            role_id = logical_id("JobRole", stream)
+            resources[logical_id("Job", stream)] = _job(resources["Job"], stream, role_id)
+            resources[role_id] = own_role(template["Resources"]["JobRole"], stream)
+            roles.append(role_id)
         resources.update(_alarms(alarms, stream))
         resources["WorkBucket"]["Properties"]["LifecycleConfiguration"]["Rules"] += _rules(template, stream)
+    changed["Outputs"]["JobRoleArn"]["Value"] = {"Fn::Sub": ",".join(f"${{{each}.Arn}}" for each in roles)}
     dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]
     dashboard["Fn::Sub"] = with_stream_widgets(dashboard["Fn::Sub"])
     resources["FilesUnroutedAlarm"] = _unrouted(alarms["FilesMisdatedAlarm"])
@@ -61,53 +66,9 @@ def with_streams(template: Document, settings: Settings) -> Document:
     return changed
 
 
-def stream_faults(settings: Settings) -> list[str]:
-    """What of the streams this stack does not support."""
-    faults = []
-    databases = {each.schema.table.partition(".")[0] for each in settings.streams}
-    if settings.streams and not settings.sharing:
-        faults.append('streams -> expected at least one with job = "shared"')
-    if len(databases) > 1 or "" in databases:
-        faults.append("streams: schema.table -> expected a table for each stream, all of one database")
-    tables = [name for each in settings.streams for name in _tables_of(each)]
-    faults += [f"streams: table {name} -> expected once" for name in sorted({*tables}) if tables.count(name) > 1]
-    faults += [
-        f"streams.{each.name}.paths.output: {each.paths.output} -> expected a place within {settings.paths.output}"
-        for each in settings.streams
-        if not is_within(each.paths.output, settings.paths.output)
-    ]
-    return faults
-
-
 def logical_id(kind: str, stream: Settings) -> str:
     """The name of a resource of a stream in the template, of letters and digits only. No name has a capital letter."""
     return f"{kind}Of{stream.name.replace('-', 'Z')}"
-
-
-def database_of(settings: Settings) -> str:
-    """The database that the tables of all streams are in.
-
-    Raises:
-        SettingsError: The streams are not as this stack supports them.
-    """
-    if faults := stream_faults(settings):
-        raise SettingsError(faults)
-    return settings.streams[0].schema.table.partition(".")[0]
-
-
-def _tables_of(stream: Settings) -> tuple[str, str]:
-    """The names of the tables of the rows and of the rejects."""
-    table = stream.schema.table.partition(".")[2]
-    return table, f"{table}_rejects"
-
-
-def copied(node: Any, **replaced: str) -> Any:
-    """A copy in which some names between `${` and `}` are replaced by texts, and references to them by `Fn::Sub`."""
-    text = json.dumps(node)
-    for name, value in replaced.items():
-        text = text.replace(json.dumps({"Ref": name}), json.dumps({"Fn::Sub": f"${{{name}}}"}))
-        text = text.replace(f"${{{name}}}", json.dumps(value)[1:-1])
-    return json.loads(text)
 
 
 def _share(changed: Document, settings: Settings) -> None:
@@ -123,19 +84,6 @@ def _share(changed: Document, settings: Settings) -> None:
                 ]
     names = changed["Resources"]["JobStateRule"]["Properties"]["EventPattern"]["detail"]["jobName"]
     names.append({"prefix": {"Fn::Sub": "${JobName}-"}})
-
-
-def statements_of(node: Any) -> Iterator[Document]:
-    """The statements of the policies of a resource, also those that depend on a condition."""
-    if isinstance(node, dict):
-        if "Sid" in node and "Resource" in node:
-            yield node
-        else:
-            for each in node.values():
-                yield from statements_of(each)
-    elif isinstance(node, list):
-        for each in node:
-            yield from statements_of(each)
 
 
 def _reaching(place: Any) -> Any:
@@ -156,13 +104,13 @@ def _reaching(place: Any) -> Any:
 def _events_table(table: Document, stream: Settings) -> Document:
     output = stream.paths.output.removeprefix("s3://").partition("/")[2]
     found: Document = copied(table, OutputPrefix=output, OutputFolder=stream.output.folder.format(date="${!file_date}"))
-    found["Properties"]["TableInput"]["Name"] = _tables_of(stream)[0]
+    found["Properties"]["TableInput"]["Name"] = tables_of(stream)[0]
     return found
 
 
 def _rejects_table(table: Document, stream: Settings) -> Document:
     found: Document = copied(table, StatePrefix=f"${{StatePrefix}}/streams/{stream.name}")
-    found["Properties"]["TableInput"]["Name"] = _tables_of(stream)[1]
+    found["Properties"]["TableInput"]["Name"] = tables_of(stream)[1]
     return found
 
 
@@ -176,18 +124,13 @@ def _rules(template: Document, stream: Settings) -> list[Document]:
     ]
 
 
-def _jobs(job: Document, stream: Settings) -> Document:
-    """The job of a stream that has its own."""
-    if not _has_own_job(stream):
-        return {}
-    found: Document = json.loads(json.dumps(job))
+def _job(job: Document, stream: Settings, role_id: str) -> Document:
+    """The job of a stream that has its own, under its own role."""
+    found: Document = json.loads(json.dumps(job).replace(SPARK_UI, f"{SPARK_UI}{stream.name}/"))
     found["Properties"]["Name"] = _job_name(stream)
+    found["Properties"]["Role"] = {"Fn::GetAtt": [role_id, "Arn"]}
     found["Properties"]["DefaultArguments"]["--STREAM"] = stream.name
-    return {logical_id("Job", stream): found}
-
-
-def _has_own_job(stream: Settings) -> bool:
-    return stream.member is not None and stream.member.stream.job == "own"
+    return found
 
 
 def _job_name(stream: Settings) -> Document:
@@ -196,7 +139,7 @@ def _job_name(stream: Settings) -> Document:
 
 def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]]:
     """The alarms of a stream: all that its own job has, or those that other streams would hide."""
-    is_own = _has_own_job(stream)
+    is_own = has_own_job(stream)
     for name, alarm in alarms.items():
         if name in _OF_QUEUE if is_own else name not in _OF_STREAM:
             continue
@@ -213,19 +156,6 @@ def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]
             else:
                 dimensions.append({"Name": "Stream", "Value": stream.name})
         yield logical_id(name, stream), found
-
-
-def dimensions_of(node: Any) -> Iterator[list[Document]]:
-    """The lists of dimensions of an alarm, also those of its expressions."""
-    if isinstance(node, dict):
-        for key, each in node.items():
-            if key == "Dimensions":
-                yield each
-            else:
-                yield from dimensions_of(each)
-    elif isinstance(node, list):
-        for each in node:
-            yield from dimensions_of(each)
 
 
 def _unrouted(alarm: Document) -> Document:

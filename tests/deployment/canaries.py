@@ -44,6 +44,7 @@ table = "compactor_dev.views"
 """
 
 CHANGED = "JobOfclicks"
+ROLE = "JobRoleOfclicks"
 
 
 @dataclass

@@ -33,11 +33,12 @@ def entry(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, **where, "schema": {"table": f"lake.{name.replace('-', '_')}"}, **more}
 
 
-def settings_of(*entries: dict[str, Any]) -> Settings:
-    """The settings of production, for streams."""
+def settings_of(*entries: dict[str, Any], **sections: dict[str, Any]) -> Settings:
+    """The settings of production, for streams; `sections` change keys at the top."""
     document = tomllib.loads((ROOT / "config" / "prod.toml").read_text())
     document["input"]["allowed_prefixes"] = ["s3://example-raw"]
-    return parse_settings({**document, "streams": list(entries)})
+    changed = {name: {**document.get(name, {}), **keys} for name, keys in sections.items()}
+    return parse_settings({**document, **changed, "streams": list(entries)})
 
 
 @cache
@@ -139,7 +140,7 @@ def test_roles_reach_the_places_of_each_stream(name: str) -> None:
             ],
             "s3:PutObject": [layout.notices, layout.breaker_closed, layout.job_seen, layout.stop_request("r")],
         },
-        "JobRole": {
+        "JobRoleOfclicks" if name == "clicks" else "JobRole": {
             "s3:GetObject": [f"{stream(name).input.allowed_prefixes[0]}/a", layout.schema(1)],
             "s3:PutObject": [f"{layout.output_folder_of('2026-01-01')}a", layout.schema(1), layout.run("r")],
             "s3:DeleteObject": [
@@ -224,9 +225,9 @@ def test_the_control_plane_reaches_the_jobs_of_single_streams() -> None:
     assert [each.rpartition(":")[2] for each in jobs] == [
         "job/" + own.removesuffix("-clicks") + end for end in ("", "-*")
     ]
-    arguments = found["JobOfclicks"]["Properties"]["DefaultArguments"]
-    assert {**arguments, "--STREAM": None} == {**found["Job"]["Properties"]["DefaultArguments"], "--STREAM": None}
-    assert arguments["--STREAM"] == "clicks"
+    arguments, of_all = (found[name]["Properties"]["DefaultArguments"] for name in ("JobOfclicks", "Job"))
+    spark_ui = of_all["--spark-event-logs-path"]
+    assert arguments == {**of_all, "--STREAM": "clicks", "--spark-event-logs-path": f"{spark_ui}clicks/"}
 
 
 @pytest.mark.parametrize(
