@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyString};
 mod background;
 mod bin_writer;
 mod columns;
-mod elements;
+pub mod elements;
 mod elements_py;
 mod entries;
 mod grok;

@@ -208,11 +208,16 @@ const fn is_special(byte: u8) -> bool {
 mod tests {
     use super::*;
 
+    /// All bytes; under Miri, which is a thousand times slower, a few that include one of each kind.
+    fn bytes() -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).filter(|byte| !cfg!(miri) || byte % 29 == 5)
+    }
+
     /// Each byte at each place of a block, followed by each other byte, from each place before it: by vectors, by words
     /// and byte by byte.
     #[test]
     fn each_byte_at_each_place() {
-        for byte in 0..=u8::MAX {
+        for byte in bytes() {
             for at in 0..40 {
                 let mut block = vec![b'a'; 40];
                 block.push(b'\n');
@@ -228,7 +233,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn each_byte_ahead() {
-        for byte in 0..=u8::MAX {
+        for byte in bytes() {
             for at in 0..AHEAD {
                 let mut block = vec![b'a'; AHEAD + 3];
                 block[3 + at] = byte;
@@ -278,11 +283,10 @@ mod tests {
     /// A borrow from a special byte neither hides an earlier one nor creates one.
     #[test]
     fn pairs_of_bytes() {
-        for pair in 0..=u16::MAX {
-            let [first, second] = pair.to_be_bytes();
+        for (first, second) in bytes().flat_map(|first| bytes().map(move |second| (first, second))) {
             let block = [b"abc".as_slice(), &[first, second], b"defghijk\n"].concat();
             let expected = block.iter().position(|byte| is_special(*byte)).unwrap();
-            assert_eq!((find_near_end(&block, 0), find_special(&block, 0)), (expected, expected), "{pair:#x}");
+            assert_eq!((find_near_end(&block, 0), find_special(&block, 0)), (expected, expected), "{first} {second}");
         }
     }
 }

@@ -26,12 +26,25 @@ def test_the_tests_of_the_crate(rounds: str) -> None:
     # As an extension module it is linked without libpython, which not every machine has; no test may need it.
     # The dev profile: in release, cargo compiles every dependency again, because the tests need object code and the
     # wheel's dependencies have only bitcode for its link-time optimisation.
-    done = subprocess.run(
-        ["cargo", "test", "--quiet", "--locked", "--features", "extension-module"],
+    done = cargo("test", "--features", "extension-module", rounds=rounds)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@CARGO.needed
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_the_fuzz_targets_fit_the_crate() -> None:
+    """They compile, although only `make fuzz` runs them."""
+    done = cargo("check", "--manifest-path", "fuzz/Cargo.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def cargo(command: str, *options: str, rounds: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["cargo", command, "--quiet", "--locked", *options],
         cwd=ROOT / "native",
         env={**os.environ, "ROUNDS": rounds},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr

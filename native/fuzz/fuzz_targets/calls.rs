@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType,
 };
 use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
@@ -19,19 +20,21 @@ const MAX_KEYS: usize = 2;
 const MAX_KEY_CHARACTERS: usize = 2;
 
 /// Columns of values, with their place among all columns.
-const TYPED: [(&str, usize, Kind); 6] = [
+const TYPED: [(&str, usize, Kind); 8] = [
     ("n", 1, Kind::Long),
     ("b", 2, Kind::Boolean),
     ("d", 3, Kind::Double),
     ("m", 4, Kind::Decimal { precision: 5, scale: 2 }),
     ("t", 5, Kind::Timestamp { epoch: Some(Epoch::Seconds) }),
     ("y", 6, Kind::Date),
+    ("l", 7, Kind::LocalTimestamp),
+    ("u", 8, Kind::Nanoseconds { epoch: None }),
 ];
 const RESCUED: usize = TYPED.len() + 1;
 
 /// Lines with what they have by key, as it is stored; nothing for a line that is no record. A value that is none of the
 /// type of its column is rescued.
-const LINES: [(&str, Option<&[(&str, &str)]>); 19] = [
+const LINES: [(&str, Option<&[(&str, &str)]>); 22] = [
     ("{}", Some(&[])),
     (r#"{"a":1}"#, Some(&[("a", "1")])),
     (r#"{"n":-7,"b":true}"#, Some(&[("b", "true"), ("n", "-7")])),
@@ -54,6 +57,9 @@ const LINES: [(&str, Option<&[(&str, &str)]>); 19] = [
         r#"{"y":"1970-01-03","y":null,"d":-0.0,"m":1,"m":"1e9","t":2}"#,
         Some(&[("d", "-0"), ("m", "1e9"), ("t", "2000000")]),
     ),
+    (r#"{"l":"1970-01-01T00:00:01","u":"1970-01-01T00:00:00.000000002Z"}"#, Some(&[("l", "1000000"), ("u", "2")])),
+    (r#"{"l":5,"u":"none"}"#, Some(&[("l", "5"), ("u", "none")])),
+    (r#"{"n":{"$numberLong":"4"}}"#, Some(&[("n", "4")])),
     (r#"{"t":"none","t":"1970-01-01 00:00Z","k1":7,"k5":null}"#, Some(&[("k1", "7"), ("t", "0")])),
     (
         r#"{"a":"\ud83d\ude00 is longer than what is copied at once"}"#,
@@ -211,6 +217,7 @@ fn stored(column: &dyn Array, kind: Kind, row: usize) -> String {
         Kind::Decimal { .. } => number::<Decimal128Type>(column, row),
         Kind::Boolean => column.as_boolean().value(row).to_string(),
         Kind::Date => number::<Date32Type>(column, row),
-        Kind::Timestamp { .. } => number::<TimestampMicrosecondType>(column, row),
+        Kind::Timestamp { .. } | Kind::LocalTimestamp => number::<TimestampMicrosecondType>(column, row),
+        Kind::Nanoseconds { .. } => number::<TimestampNanosecondType>(column, row),
     }
 }
