@@ -6,7 +6,7 @@ from typing import Any
 from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import Shard
 from compactor.settings.settings import Settings
-from deploy.streams import MAX_RESOURCES
+from deploy.streams import MAX_RESOURCES, addressed
 from deploy.template_nodes import dimensions_of, statements_of
 
 Document = dict[str, Any]
@@ -57,7 +57,8 @@ def _alarm(alarm: Document, shard: Shard) -> Document:
     properties, name = made["Properties"], f"shard-{shard.number}"
     alarm_name = properties["AlarmName"]["Fn::Sub"].replace("${JobName}", f"${{JobName}}-{name}")
     properties["AlarmName"] = {"Fn::Sub": alarm_name}
-    about = properties["AlarmDescription"]
+    job = "${JobName}" if shard.number == 1 else f"${{JobName}}-{name}"
+    about = addressed(properties["AlarmDescription"], f"--shard {shard}", job)
     text = f"Shard {shard}: {about['Fn::Sub'] if isinstance(about, dict) else about}"
     properties["AlarmDescription"] = {"Fn::Sub": text} if isinstance(about, dict) else text
     for dimensions in dimensions_of(made):

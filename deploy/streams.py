@@ -150,6 +150,9 @@ def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]
         threshold = properties.get("Threshold", {})
         if isinstance(threshold, dict) and (share := _THRESHOLDS.get(threshold.get("Ref", ""))):
             properties["Threshold"] = stream.control.sla_seconds * share
+        if is_own:
+            about = properties["AlarmDescription"]
+            properties["AlarmDescription"] = addressed(about, f"--stream {stream.name}", _job_name(stream)["Fn::Sub"])
         for dimensions in dimensions_of(found):
             if is_own:
                 dimensions[0]["Value"] = _job_name(stream)
@@ -158,15 +161,23 @@ def _alarms(alarms: Document, stream: Settings) -> Iterator[tuple[str, Document]
         yield logical_id(name, stream), found
 
 
+def addressed(about: Any, option: str, job: str) -> Any:
+    """The text of an alarm, whose commands are about the job of one stream or shard."""
+    if not isinstance(about, dict):
+        return about
+    text = about["Fn::Sub"].replace("job check", f"job check {option}")
+    return {"Fn::Sub": text.replace("--job-name ${JobName}", f"--job-name {job}")}
+
+
 def _unrouted(alarm: Document) -> Document:
     """The alarm about files that no stream has."""
     found: Document = json.loads(json.dumps(alarm))
     found["Properties"] |= {
         "AlarmName": {"Fn::Sub": "${JobName}-files-unrouted"},
         "AlarmDescription": {
-            "Fn::Sub": "Announced files match no stream's prefix, so no manifest has them. Run aws logs tail "
-            "/aws/lambda/${JobName}-manifest-builder --since 1h --filter-pattern files.unrouted, add a stream or "
-            "correct its prefixes, then run compactor plan."
+            "Fn::Sub": "Announced files match no stream's prefix, so no manifest has them. `aws logs tail "
+            "/aws/lambda/${JobName}-manifest-builder --since 1h --filter-pattern '\"files.unrouted\"'` names them. Add "
+            "a stream or correct its prefixes, then run `compactor plan PREFIX`."
         },
         "MetricName": "FilesUnrouted",
     }

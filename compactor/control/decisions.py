@@ -132,7 +132,7 @@ def _reasons_not_to_start(case: Case) -> Iterator[str]:
     if breaker.opened_at and case.now < (trial := breaker.opened_at + cooldown):
         failed = f"the breaker is open, because {breaker.failures} runs failed in a row"
         otherwise = "at once after a deployment or `compactor job check --close-breaker`"
-        yield f"{failed}; one trial {_in(trial, case)}, or {otherwise}"
+        yield f"{failed}; one trial {_in(trial, case)}, or {otherwise}; {_last_end(case)}"
     next_start = case.next_start_at()
     if next_start and case.now < next_start and not breaker.opened_at:
         yield f"{_last_end(case)}; the next start is {_in(next_start, case)}"

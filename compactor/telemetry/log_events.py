@@ -110,7 +110,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "stream.restarting": _warning(
         "the stream failed and restarts",
         {"failures": "in a row", "pause_seconds": _PAUSE, "error": _ERROR},
-        "none if it recovers; else see manifest.failed",
+        "none if it recovers; else see manifest.failed, or let the job write below paths.state/checkpoint/",
     ),
     "attempt.unreadable": _warning(
         "a record of verified work is damaged; the work is repeated",
@@ -213,7 +213,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     "checkpoints.kept": _warning(
         "old checkpoints not deleted; this or a later run retries",
         {"error": _ERROR},
-        _NO_NEED,
+        "if it repeats, let the job delete below paths.state/checkpoint/, or triggers slow down",
     ),
     "retention.finished": _info(
         "the daily clean-up finished",

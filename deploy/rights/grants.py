@@ -232,6 +232,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
             ("dead letters", "failed calls"),
         ),
         Grant("ReturnEvents", ("sqs:SendMessage",), ("events",)),
+        Grant("EnableSchedules", ("events:EnableRule",), ("schedules",)),
         Grant("Notify", ("sns:Publish",), ("topic",)),
         _PUT_METRICS,
     ),

@@ -16,6 +16,7 @@ PLACES = {
     "failed calls": "!GetAtt FailedCallsQueue.Arn",
     "claims": "!GetAtt ClaimsTable.Arn",
     "topic": "!Ref AlarmTopic",
+    "schedules": "!Sub arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${JobName}-*",
     "job": f"{_GLUE}job/${{JobName}}",
     "catalog": f"{_GLUE}catalog",
     "database": f"{_GLUE}database/${{DatabaseName}}",

@@ -35,6 +35,9 @@ ACTIONS_OF_PEOPLE = {
     "describe_time_to_live": ("dynamodb:DescribeTimeToLive",),
     "get_topic_attributes": ("sns:GetTopicAttributes",),
     "list_metrics": ("cloudwatch:ListMetrics",),
+    "filter_log_events": ("logs:FilterLogEvents",),
+    "enable_rule": ("events:EnableRule",),
+    **{f"{verb}_message": (f"sqs:{verb.title()}Message",) for verb in ("receive", "send", "delete")},
     "describe_stream_summary": ("kinesis:DescribeStreamSummary",),
     "get_records": ("kinesis:GetRecords",),
     "get_shard_iterator": ("kinesis:GetShardIterator",),
@@ -42,10 +45,11 @@ ACTIONS_OF_PEOPLE = {
 }
 BEYOND_COMMANDS = {
     "logs:DescribeLogStreams": "to read the logs that runbook.md names",
-    "logs:FilterLogEvents": "to read the logs that runbook.md names",
+    "logs:FilterLogEvents": "to read the logs that runbook.md names, as test_incidents.py does",
     "logs:GetLogEvents": "to read the logs that runbook.md names",
     "cloudwatch:DescribeAlarms": "to see the alarms",
     "cloudwatch:GetDashboard": "to see the dashboard",
+    "events:EnableRule": "to enable a schedule, as test_incidents.py does",
     "sqs:StartMessageMoveTask": "to redrive the dead-letter queue, as runbook.md says",
     "sqs:CancelMessageMoveTask": "to stop that",
     "sqs:ListMessageMoveTasks": "to follow that",
@@ -63,23 +67,30 @@ BEYOND_COMMANDS = {
 """Actions without a command below, each with the reason."""
 
 
-def policy(name: str) -> list[Document]:
-    """The statements of a policy for the places of these tests, with names that AWS gives filled in."""
-    places = {
-        "WorkBucketName": WORK,
-        "StagingBucketName": STAGING,
-        "LakeBucketName": LAKE,
-        "InputBucketName": RAW,
-        "JobName": NAME,
-        "ArtefactBucketName": WORK,
-        "KinesisStreams": NAME,
-    }
-    found = resources(template(), parameters_of("prod") | places | {"ClaimsTableName": CLAIMS, "Environment": "people"})
+PLACES = {
+    "WorkBucketName": WORK,
+    "StagingBucketName": STAGING,
+    "LakeBucketName": LAKE,
+    "InputBucketName": RAW,
+    "JobName": NAME,
+    "ArtefactBucketName": WORK,
+    "KinesisStreams": NAME,
+    "ClaimsTableName": CLAIMS,
+    "Environment": "people",
+}
+
+
+def policy(name: str, places: Document = PLACES) -> list[Document]:
+    """The statements of a policy for some places, with names that AWS gives filled in."""
+    found, job = resources(template(), parameters_of("prod") | places), places["JobName"]
     given = {
-        "EventQueue.Arn": f"{NAME}-events",
-        "DeadLetterQueue.Arn": f"{NAME}-dead-letters",
-        "ClaimsTable.Arn": CLAIMS,
-        "AlarmTopic": f"{NAME}-alarms",
+        "EventQueue.Arn": f"{job}-events",
+        "DeadLetterQueue.Arn": f"{job}-dead-letters",
+        "ClaimsTable.Arn": places["ClaimsTableName"],
+        "AlarmTopic": f"{job}-alarms",
+        "BuilderLogs.Arn": f"/aws/lambda/{job}-manifest-builder",
+        "ControlLogs.Arn": f"/aws/lambda/{job}-control-plane",
+        "JobOutputLogs.Arn": f"/aws-glue/{job}/output",
     }
     text = json.dumps(found[name]["Properties"]["PolicyDocument"]["Statement"])
     for logical, real in given.items():
@@ -123,6 +134,8 @@ def arns(service: str, action: str, given: dict[str, Any]) -> list[str]:
         "glue": lambda: f"arn:aws:glue:eu-central-1:123456789012:job/{given['JobName']}",
         "dynamodb": lambda: given.get("TableName") or next(iter(given["RequestItems"])),
         "cloudwatch": lambda: "*",
+        "logs": lambda: given["logGroupName"],
+        "events": lambda: f"arn:aws:events:eu-central-1:123456789012:rule/{given['Name']}",
         "kinesis": lambda: f"arn:aws:kinesis:{REGION}:123456789012:stream/{given.get('StreamName', NAME)}",
     }
     return [named[service]()]

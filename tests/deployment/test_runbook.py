@@ -44,9 +44,9 @@ def test_the_table_of_alarms() -> None:
     found = resources(template(), parameters).values()
     alarms = [each["Properties"] for each in found if each["Type"] == "AWS::CloudWatch::Alarm"]
     described = {
-        alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): alarm["AlarmDescription"].replace(
-            parameters["JobName"], "<job>"
-        )
+        alarm["AlarmName"].removeprefix(f"{parameters['JobName']}-"): re.sub(
+            rf"(ENV=|/){parameters['Environment']}\b", r"\1<environment>", alarm["AlarmDescription"]
+        ).replace(parameters["JobName"], "<job>")
         for alarm in alarms
     }
     rows = table("## Alarms")

@@ -87,6 +87,10 @@ def test_alarms_name_the_shard() -> None:
             alarm = alarms[f"{name}-shard-{number}-{kind}"]
             assert alarm["Dimensions"][-1] == {"Name": "Shard", "Value": str(number)}
             assert alarm["AlarmDescription"].startswith(f"Shard {number}/2: ")
+            if kind == "no-heartbeat":
+                job = name if number == 1 else f"{name}-shard-{number}"
+                assert f"job check --shard {number}/2 --dry-run" in alarm["AlarmDescription"]
+                assert f"--job-name {job} " in alarm["AlarmDescription"]
         assert len(alarms[f"{name}-{kind}"]["Dimensions"]) == 2
 
 

@@ -285,3 +285,19 @@ def test_the_streams_of_kinesis() -> None:
     entries = [entry(name, input={"allowed_prefixes": [f"kinesis://main/shop-{name}"]}) for name in NAMES[:2]]
     found = parse_settings({**document, "kinesis": {"sources": {"main": {}}}, "streams": entries})
     assert settings_parameters(found)["KinesisStreams"] == f"shop-{NAMES[0]},shop-{NAMES[1]}"
+
+
+def test_alarms_about_a_job_of_one_stream_have_its_commands() -> None:
+    """The operator sees and stops this job, and not that of the other streams."""
+    found = settings_of(entry("orders", job="own"), entry("clicks"))
+    document = with_streams(template(), found)
+    alarms = [
+        each["Properties"]
+        for each in resources(document, parameters(found, document)).values()
+        if each["Type"] == "AWS::CloudWatch::Alarm"
+    ]
+    about = {each["AlarmName"]: each["AlarmDescription"] for each in alarms}
+    name = found.control.job_name
+    assert "job check --stream orders --dry-run" in about[f"{name}-orders-no-heartbeat"]
+    assert f"--job-name {name}-orders " in about[f"{name}-orders-no-heartbeat"]
+    assert f"--job-name {name} " in about[f"{name}-no-heartbeat"]

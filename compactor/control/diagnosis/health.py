@@ -40,7 +40,7 @@ class Condition(StrEnum):
         return member
 
     NO_PROGRESS = "no_progress", "stuck", "act", "read the job's log; compactor stop, then start it again"
-    NO_HEARTBEAT = "no_heartbeat", "stopped", "act", "read the end of the job's log"
+    NO_HEARTBEAT = "no_heartbeat", "stopped", "act", "stop that run; the control plane starts another"
     CRASH_LOOP = (
         "crash_loop",
         "stopped",
