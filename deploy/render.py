@@ -11,6 +11,7 @@ from boto3.session import Session
 
 from deploy import ROOT
 from deploy.checkout import NewSession, read_checkout
+from deploy.ending import glue_jobs
 from deploy.exits import told_errors
 from deploy.stack import Stack
 from deploy.steps import document_of, run_checks
@@ -34,12 +35,16 @@ def render(environment: str, new_session: NewSession, root: Path = ROOT) -> list
     parameters = dict(checkout.parameters)
     stack = Stack(checkout.session.client("cloudformation"), parameters["JobName"])
     is_new = not stack.exists()
-    run_checks(checkout, is_new=is_new, keeps_engine_of=None if is_new else stack.deployed())
+    found = None if is_new else stack.deployed()
+    run_checks(checkout, is_new=is_new, keeps_engine_of=found)
+    for name in sorted(glue_jobs(found) - glue_jobs(checkout)) if found else ():
+        end = "its runs would live on unseen: run make deploy, which ends them first"
+        click.echo(f"Job {name} is not in the template any more, and {end}", err=True)
     folder = root / "dist" / "stack" / environment
     folder.mkdir(parents=True, exist_ok=True)
     template, described = folder / "template.json", folder / "stack.json"
     template.write_text(json.dumps(document_of(checkout, is_new=is_new), separators=(",", ":")))
-    found = {
+    about = {
         "name": parameters["JobName"],
         "region": checkout.session.region_name,
         "bucket": parameters["ArtefactBucketName"],
@@ -48,7 +53,7 @@ def render(environment: str, new_session: NewSession, root: Path = ROOT) -> list
         "tags": {"application": "compactor", **checkout.tags},
         "files": {each.key: str(each.path) for each in checkout.files},
     }
-    described.write_text(json.dumps(found, indent=2) + "\n")
+    described.write_text(json.dumps(about, indent=2) + "\n")
     return [template, described]
 
 

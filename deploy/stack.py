@@ -170,6 +170,12 @@ def _changed_at(about: Mapping[str, Any]) -> str:
     return str(about.get("LastUpdatedTime") or about.get("CreationTime"))
 
 
+def deleted_jobs(changes: Sequence[Change]) -> list[str]:
+    """The jobs on Glue that changes delete or replace, by their names in the template."""
+    gone = (each for each in changes if each["Action"] == "Remove" or each.get("Replacement") == "True")
+    return sorted(each["LogicalResourceId"] for each in gone if each["ResourceType"] == "AWS::Glue::Job")
+
+
 def change_lines(changes: Sequence[Change]) -> list[str]:
     """Changes as lines of text. Replacements and removals are in capitals and come first."""
     ordered = sorted(changes, key=lambda each: (_action(each).islower(), each["Action"], each["LogicalResourceId"]))

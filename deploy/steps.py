@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
@@ -17,9 +18,10 @@ from compactor.wiring.app import App
 from deploy.artefacts import Artefact, artefact_key
 from deploy.canary import with_release
 from deploy.checkout import Checkout
+from deploy.ending import control_rules, jobs_ended
 from deploy.preflight import Preflight, faults_of, result_lines
 from deploy.resolved import Document
-from deploy.stack import Deployed, Stack, change_lines, has_native_engine
+from deploy.stack import Deployed, Stack, change_lines, deleted_jobs, has_native_engine
 from deploy.streams import logical_id
 from deploy.template_file import with_columns
 
@@ -75,11 +77,14 @@ def apply_template(
 ) -> Outcome:
     """Show the changes that a template makes, and make them if that is confirmed.
 
+    The runs of jobs that it deletes end first.
+
     `missing` are artefacts to upload before. `check` is called once the change set is there, before anyone is asked; it
     raises if the change set must not be executed.
     """
     s3, bucket = session.client("s3"), parameters["ArtefactBucketName"]
     key = _upload_template(s3, parameters, document)
+    resources = stack.resources() if stack.exists() else {}
     change_set = f"{stack.name}-{time.time_ns()}"
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
     if changes is None:
@@ -91,13 +96,23 @@ def apply_template(
         stack.discard(change_set)
         raise
     click.echo("\n".join(change_lines(changes)))
+    deleted = [resources[name] for name in deleted_jobs(changes) if name in resources]
+    for name in deleted:
+        click.echo(f"Job {name} will be deleted; its runs finish the manifests in flight before.")
     if not confirm():
         stack.discard(change_set)
         click.echo("Nothing was changed.")
         return "declined"
     for each in missing:
         s3.upload_file(str(each.path), bucket, each.key)
-    stack.execute(change_set)
+    with ExitStack() as ended:
+        try:
+            rules = control_rules(document, resources)
+            ended.enter_context(jobs_ended(session, rules, deleted))
+        except BaseException:
+            stack.discard(change_set)
+            raise
+        stack.execute(change_set)
     click.echo("\n".join(["Deployed.", *(f"  {name}  {value}" for name, value in stack.outputs().items())]))
     return "done"
 

@@ -72,6 +72,7 @@ REFUSED: list[tuple[str, Change, dict[str, str], Account]] = [
     ("key policy", without_owner, {"KmsKey": "new"}, Account()),
     ("length of a policy", a_long_policy, {}, Account()),
     ("length of inline policies", long_inline_policies, {}, Account()),
+    ("right to create databases", lambda _: None, {}, Account(has_lake_formation=True)),
     ("timeout", put("Job/Properties/Timeout", 10080), {}, Account()),
     ("Glue version", lambda _: None, {}, Account(glue_versions=("5.0", "5.1"))),
     ("worker type", put("Job/Properties/WorkerType", "Z.2X"), {}, Account()),
@@ -99,11 +100,12 @@ ELSEWHERE = {
     "capability",
     "state of the stack",
     "service error",
+    "living run of a deleted job",
     "environment",
     "files of Glue",
     "metrics that are not read",
 }
-"""Rules that other tests try: here, in `test_first_deployment.py` and in `test_twelve.py`."""
+"""Rules that other tests try: here, in `test_first_deployment.py` and in `test_ending.py`."""
 
 
 @pytest.mark.parametrize(
@@ -271,6 +273,9 @@ def test_lake_formation_is_foreseen(governs: bool, state: str) -> None:
     [found] = looked_at(deployment, {}, is_new=True, only=("Lake Formation",))
     assert found.state == state
     assert ("CREATE_DATABASE" in found.found) is governs
+    deployment.account.grants.add("CREATE_DATABASE")
+    deployment.deploy()
+    assert deployment.status == "CREATE_COMPLETE"
 
 
 def looked_at(

@@ -13,7 +13,8 @@ from compactor.control.snapshot import JobRun, JobState
 from compactor.core.errors import SettingsError
 from compactor.ledger.heartbeat import Runs
 from deploy.__main__ import deploy
-from deploy.remove import Ending, remove
+from deploy.ending import Ending
+from deploy.remove import remove
 from deploy.restart import FORCED_SECONDS
 from deploy.stack import DeploymentError
 from tests.deployment.test_deploying import root, session

@@ -47,6 +47,18 @@ def test_what_a_deployment_would_fail_by_is_found(root: Path) -> None:
 
 
 @pytest.mark.usefixtures("session")
+def test_a_job_that_other_tools_would_delete_below_its_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They do not end its runs, so the command says who does."""
+    settings = root / "config" / "dev.toml"
+    before = settings.read_text()
+    settings.write_text(before.replace("[control]", "[control]\nshards = 2", 1))
+    deploy("dev", Session, confirm=lambda: True, root=root)
+    settings.write_text(before)
+    render("dev", Session, root)
+    assert "Job compactor-dev-shard-2 is not in the template any more, and its runs" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("session")
 def test_the_module_reads_what_is_written(root: Path) -> None:
     """Every name after `local.stack.` is a key of stack.json, and so is every one in the page's example."""
     found = json.loads(render("dev", Session, root)[1].read_text())

@@ -22,6 +22,10 @@ class Account:
         has_lake_formation: Whether Lake Formation instead of IAM decides who may create databases and query tables.
         subscriptions: Whether each address has confirmed its subscription of the topic for alarms.
         failing: The name in its template of a resource that its service does not create now.
+        grants: What Lake Formation lets the deployer do.
+        runs: The runs that live, by the name of their job.
+        abandoned: The runs that live, though their job is deleted. No call finds them.
+        disabled: The names of the rules that call nothing.
     """
 
     concurrency: int = 1000
@@ -31,6 +35,10 @@ class Account:
     has_lake_formation: bool = False
     subscriptions: dict[str, bool] = field(default_factory=dict)
     failing: str = ""
+    grants: set[str] = field(default_factory=set)
+    runs: dict[str, set[str]] = field(default_factory=dict)
+    abandoned: set[str] = field(default_factory=set)
+    disabled: set[str] = field(default_factory=set)
     resources: list[Resource] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> Iterator[Resource]:
@@ -60,7 +68,20 @@ class Account:
             raise Refused(rule, f"{new.logical}: {message}")
 
     def delete(self, old: Resource) -> None:
-        """Delete a resource; `Refused` if it holds something."""
+        """Delete a resource; `Refused` if it holds something. The runs of a job live on, and belong to none."""
         if old.kind == "AWS::S3::Bucket" and old.contents:
             raise Refused("bucket is not empty", f"bucket {old.name} has {len(old.contents)} objects")
         self.resources.remove(old)
+        if old.kind == "AWS::Glue::Job":
+            self.abandoned |= self.runs.pop(old.name, set())
+
+    def minute(self) -> None:
+        """A minute passes: the control plane starts the jobs that do not run, unless its schedule is disabled."""
+        for schedule in self.of_kind("AWS::Events::Rule"):
+            is_of_control = "ScheduleExpression" in schedule.properties and "ControlFunction" in str(
+                schedule.properties
+            )
+            if is_of_control and schedule.name not in self.disabled:
+                for job in (each for each in self.of_kind("AWS::Glue::Job") if each.stack == schedule.stack):
+                    if not self.runs.get(job.name):
+                        self.runs[job.name] = {f"jr_of_{job.name}"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -167,17 +168,43 @@ class Services:
             describe_log_groups=self._log_groups,
             describe_alarms=self._alarms,
             get_data_lake_settings=self._lake_settings,
-            get_paginator=lambda _: SimpleNamespace(paginate=lambda **_: [self._listed()]),
+            get_paginator=self._paginator,
+            batch_stop_job_run=self._stop,
+            disable_rule=self._disable,
+            enable_rule=self._enable,
         )
 
-    def _asked(self, kind: str, key: str) -> Callable[..., dict[str, bool]]:
-        def ask(**given: str) -> dict[str, bool]:
+    def _disable(self, Name: str) -> None:  # noqa: N803
+        self.account.disabled.add(Name)
+
+    def _enable(self, Name: str) -> None:  # noqa: N803
+        self.account.disabled.discard(Name)
+
+    def _paginator(self, operation: str) -> Any:
+        of_runs = operation == "get_job_runs"
+        return SimpleNamespace(paginate=lambda **given: [self._runs(given["JobName"]) if of_runs else self._listed()])
+
+    def _runs(self, job: str) -> dict[str, Any]:
+        if self.account.named("AWS::Glue::Job", job) is None:
+            raise error("EntityNotFoundException", f"Entity {job} not found")
+        now = datetime.now(UTC)
+        living = self.account.runs.get(job, set())
+        return {"JobRuns": [{"Id": each, "JobRunState": "RUNNING", "StartedOn": now} for each in sorted(living)]}
+
+    def _stop(self, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:  # noqa: N803
+        self._runs(JobName)
+        self.account.runs[JobName] -= {*JobRunIds}
+        return {}
+
+    def _asked(self, kind: str, key: str) -> Callable[..., dict[str, Any]]:
+        def ask(**given: str) -> dict[str, Any]:
             name = given[key].rpartition(":")[2].removeprefix("policy/")
             if kind == "AWS::S3::Bucket" and name in self.account.buckets_of_others:
                 raise error("403", "Forbidden")
-            if self.account.named(kind, name) is None:
+            found = self.account.named(kind, name)
+            if found is None:
                 raise error("ResourceNotFoundException", f"there is no {name}")
-            return {"Found": True}
+            return {kind.rpartition("::")[2]: found.properties}
 
         return ask
 

@@ -122,6 +122,15 @@ RULES = {
     "length of inline policies": Rule(
         "IAM user guide, IAM and AWS STS quotas", "Role policy size can't exceed 10,240 characters."
     ),
+    "right to create databases": Rule(
+        "Lake Formation developer guide, Lake Formation permissions reference, CREATE_DATABASE",
+        "A principal with this permission can create a metadata database or resource link in the Data Catalog.",
+    ),
+    "living run of a deleted job": Rule(
+        "Glue API, DeleteJob, whose errors are of the input, of the service and of time",
+        "Deletes a specified job definition. If the job definition is not found, no exception is thrown.",
+        "glue",
+    ),
     "service error": Rule(
         "CloudFormation user guide, Troubleshooting CloudFormation", "Service unavailable, as any call may be answered"
     ),

@@ -16,6 +16,8 @@ class Region(Protocol):
     """The account as a service sees it."""
 
     concurrency: int
+    has_lake_formation: bool
+    grants: set[str]
     glue_versions: tuple[str, ...]
     objects: set[str]
     resources: list[Resource]
@@ -117,11 +119,18 @@ def _policy(_: Region, new: Resource) -> Said:
         yield "length of a policy", f"{length} characters, more than {POLICY_CHARACTERS}"
 
 
+def _database(account: Region, new: Resource) -> Said:
+    if account.has_lake_formation and "CREATE_DATABASE" not in account.grants:
+        message = "Insufficient Lake Formation permission(s): Required Create Database on Catalog"
+        yield "right to create databases", f"{new.name}: {message}"
+
+
 def _job(account: Region, new: Resource) -> Said:
     return glue_rules.refused(new.properties, account.glue_versions)
 
 
 SERVICES: dict[str, Callable[[Region, Resource], Said]] = {
+    "AWS::Glue::Database": _database,
     "AWS::Glue::Job": _job,
     "AWS::IAM::ManagedPolicy": _policy,
     "AWS::IAM::Role": _role,
