@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -48,8 +48,10 @@ def jobs_ended(session: Any, rules: Sequence[str], names: Sequence[str]) -> Iter
     glue = session.client("glue")
     with without_calls(session.client("events"), rules, is_for_good=False):
         for name in names:
-            settings = settings_of_job(glue.get_job(JobName=name)["Job"], session.region_name)
-            end_runs(App(settings), GlueJob(client=glue, name=name))
+            job, since = GlueJob(client=glue, name=name), datetime.now(UTC) - _LONGEST_RUN
+            if any(run.is_living for run in job.list(since)):
+                settings = settings_of_job(glue.get_job(JobName=name)["Job"], session.region_name)
+                end_runs(App(settings), job)
         yield
 
 
