@@ -222,7 +222,9 @@ class Preflight:
         else:
             database = self.parameters["DatabaseName"]
             rights = "CREATE_DATABASE for you, ALTER for the job's role and SELECT for who queries"
-            yield "warning", f"it decides here: {database} needs {rights}: see deploy/README.md"
+            iceberg = self.parameters["IcebergDatabase"]
+            more = f", and {iceberg} CREATE_TABLE for the job's role" if iceberg else ""
+            yield "warning", f"it decides here: {database} needs {rights}{more}: see deploy/README.md"
 
     def _lambda_quota(self) -> Iterator[tuple[State, str]]:
         limits = self.client("lambda").get_account_settings()["AccountLimit"]

@@ -89,6 +89,8 @@ _READ_ICEBERG = (
         ("s3tables:GetTableBucket", "s3tables:GetTableMetadataLocation", "s3tables:GetTableData"),
         _OF_S3_TABLES,
     ),
+    # Where it governs the table, Glue's endpoint hands out what it grants, and nothing more.
+    Grant("AskLakeFormation", ("lakeformation:GetDataAccess",), ("everything",), only_if="HasGlueIceberg"),
 )
 """What reading the Iceberg table takes [AWS Glue REST APIs for Apache Iceberg; S3 Tables Iceberg REST endpoint].
 

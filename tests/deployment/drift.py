@@ -177,6 +177,10 @@ def table_faults(found: Mapping[str, Document], code: Code) -> Iterator[str]:
         template = table["Parameters"]["storage.location.template"]
         if template != place:
             yield f"{name}: reads {template}, expected {place}"
+        if not all(
+            reader in table.get("Description", "") for reader in ("Athena", "Redshift Spectrum", "EMR", "Spark")
+        ):
+            yield f"{name}: its description does not say who sees its rows"
         keys = [key["Name"] for key in table["PartitionKeys"]]
         projected = {
             key.split(".")[1] for key in table["Parameters"] if key.startswith("projection.") and key.count(".") > 1

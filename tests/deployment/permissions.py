@@ -137,6 +137,7 @@ CALLS_OF_TOPICS = {"get_secret_value"}
 """Calls that are only made in such a stack."""
 
 ANYWHERE = {
+    "lakeformation:GetDataAccess": "has no resources; Lake Formation's grants are the limit",
     **{action: "has no resources, or none is there yet" for action in OF_TOPICS if action.startswith("ec2:")},
     "cloudwatch:PutMetricData": "has no resources; the namespace is the limit",
     "cloudwatch:GetMetricData": "has no resources and no namespaces",

@@ -270,8 +270,10 @@ def test_alarms_that_reach_no_person_are_foreseen(
 def test_lake_formation_is_foreseen(governs: bool, state: str) -> None:
     """Where it decides who may create databases, the deployment says which rights are needed."""
     deployment = Deployment(Account(has_lake_formation=governs))
-    [found] = looked_at(deployment, {}, is_new=True, only=("Lake Formation",))
+    tables = {"IcebergDatabase": "sales", "IcebergTable": "sales/orders"}
+    [found] = looked_at(deployment, tables, is_new=True, only=("Lake Formation",))
     assert found.state == state
+    assert ("sales CREATE_TABLE for the job's role" in found.found) is governs
     assert ("CREATE_DATABASE" in found.found) is governs
     deployment.account.grants.add("CREATE_DATABASE")
     deployment.deploy()

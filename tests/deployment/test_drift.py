@@ -121,6 +121,7 @@ IN_THE_TEMPLATE = [
         "EventsTable: reads",
     ),
     ("tables", put("EventsTable/Properties/TableInput/PartitionKeys/0/Name", "day"), "partitioned by ['day']"),
+    ("tables", put("RejectsTable/Properties/TableInput/Description", "Rejects"), "does not say who sees its rows"),
 ]
 
 

@@ -348,3 +348,11 @@ def test_settings_and_parameters_are_given_once(deployed: str) -> None:
     known = template()["Parameters"]
     assert set(parameters_of(deployed)) == set(known)
     assert set(given) < set(known)
+
+
+@pytest.mark.parametrize("table", ["", "sales/orders"])
+def test_who_may_ask_lake_formation_for_data(table: str) -> None:
+    """Those who read the Iceberg table in Glue, if there is one; Lake Formation gives what it was told to give."""
+    found = resources(template(), {**parameters_of("prod"), "IcebergDatabase": "sales", "IcebergTable": table})
+    for name in ("JobRole", "ReadOnlyPolicy"):
+        assert ("lakeformation:GetDataAccess" in json.dumps(found[name])) is bool(table)
