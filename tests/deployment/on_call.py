@@ -301,16 +301,21 @@ class OnCall:
             self.step()
 
     # ------------------------------------------------------------------------------------------------- what people see
-    def mails(self, since: datetime) -> dict[str, str]:
-        """The alarms that hold since then, with their text; this time stands for all periods of each."""
+    def mails(self, since: datetime, *, at_once: bool = False) -> dict[str, str]:
+        """The alarms that hold since then, with their text; this time stands for all periods of each.
+
+        Args:
+            since: When it began.
+            at_once: One measurement is enough, also where an alarm wants all of them.
+        """
         return {
             each["AlarmName"].removeprefix(f"{self.name}-"): each["AlarmDescription"]
             for each in self.of_kind("AWS::CloudWatch::Alarm")
-            if "MetricName" in each and self._rings(each, since)
+            if "MetricName" in each and self._rings(each, since, at_once=at_once)
         }
 
-    def _rings(self, alarm: Document, since: datetime) -> bool:
-        statistic = alarm["Statistic"]
+    def _rings(self, alarm: Document, since: datetime, *, at_once: bool) -> bool:
+        statistic = "Maximum" if at_once and alarm["Statistic"] == "Minimum" else alarm["Statistic"]
         found = self.client("cloudwatch").get_metric_statistics(
             Namespace=alarm["Namespace"],
             MetricName=alarm["MetricName"],

@@ -14,6 +14,7 @@ from compactor.cost.prices import DPU_PER_WORKER
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
+from tests.support.document_commands import check_command
 from tests.support.statuses import STATUSES
 
 DEPLOYING = (ROOT / "deploy" / "README.md").read_text()
@@ -106,6 +107,18 @@ def test_commands_and_parameters_exist() -> None:
     known = template()["Parameters"]
     for name in re.findall(r"`\"?([A-Z][a-z]+[A-Z][A-Za-z]+)\"?[`:]", DEPLOYING):
         assert name in known, name
+
+
+def test_what_only_an_account_can_prove() -> None:
+    """The commands exist, and so do the tests that prove the rest."""
+    _, _, section = DEPLOYING.partition("## What only an account can prove\n")
+    lines = re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)
+    assert lines
+    for line in lines:
+        check_command(line)
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "deployment").glob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", section):
+        assert f"def {name}(" in tests, name
 
 
 def test_every_worker_with_a_price_can_be_deployed() -> None:
