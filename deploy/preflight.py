@@ -100,7 +100,8 @@ class Preflight:
         [found] = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
         status = found["StackStatus"]
         if status in DEAD_STATES:
-            yield "fault", f"{name} is {status}: aws cloudformation delete-stack --stack-name {name}, then deploy again"
+            delete = f"aws cloudformation delete-stack --stack-name {name} --region {self.session.region_name}"
+            yield "fault", f"{name} is {status}: {delete}, then deploy again"
         elif status.endswith("_IN_PROGRESS"):
             yield "fault", f"{name} is {status}: wait until that ends"
         else:

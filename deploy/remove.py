@@ -23,10 +23,10 @@ KEEPS = {"Retain", "RetainExceptOnCreate"}
 """Deletion policies by which a resource outlives its stack."""
 
 DELETING = {
-    "AWS::S3::Bucket": "aws s3 rm s3://{name} --recursive && aws s3 rb s3://{name}",
-    "AWS::SQS::Queue": "aws sqs delete-queue --queue-url {name}",
-    "AWS::DynamoDB::Table": "aws dynamodb delete-table --table-name {name}",
-    "AWS::KMS::Key": "aws kms schedule-key-deletion --key-id {name}",
+    "AWS::S3::Bucket": "aws s3 rm s3://{name} --recursive --region {region} && aws s3 rb s3://{name} --region {region}",
+    "AWS::SQS::Queue": "aws sqs delete-queue --queue-url {name} --region {region}",
+    "AWS::DynamoDB::Table": "aws dynamodb delete-table --table-name {name} --region {region}",
+    "AWS::KMS::Key": "aws kms schedule-key-deletion --key-id {name} --region {region}",
 }
 """How to delete what stays, by type; the work bucket has to be emptied of its versions, too."""
 
@@ -98,7 +98,10 @@ def remove(
         "Deleted. What stays costs its storage, old versions of objects included, and a key of its own $1 a month."
     )
     click.echo("To delete it, too (first empty the work bucket of its versions, by Empty in the console of S3):")
-    click.echo("\n".join(f"  {DELETING[_kind(template, name)].format(name=each)}" for name, each in staying.items()))
+    commands = (
+        DELETING[_kind(template, name)].format(name=each, region=session.region_name) for name, each in staying.items()
+    )
+    click.echo("\n".join(f"  {each}" for each in commands))
     return True
 
 

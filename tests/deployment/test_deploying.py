@@ -370,7 +370,7 @@ def test_quotas(unreserved: int, reserve: str, dpu: float, states: list[str]) ->
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("ROLLBACK_COMPLETE", "aws cloudformation delete-stack --stack-name compactor-dev"),
+        ("ROLLBACK_COMPLETE", "aws cloudformation delete-stack --stack-name compactor-dev --region"),
         ("UPDATE_IN_PROGRESS", "wait until that ends"),
         ("UPDATE_ROLLBACK_COMPLETE", ""),
     ],
@@ -383,7 +383,7 @@ def test_a_stack_that_cannot_be_updated(status: str, words: str) -> None:
             return {"Stacks": [{"StackStatus": status}]}
 
     found = Preflight(
-        session=None,
+        session=Session(region_name=REGION),
         client=lambda _: Stacks(),
         account="123456789012",
         template=template(),

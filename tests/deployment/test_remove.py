@@ -122,7 +122,9 @@ def test_what_holds_data_stays(session: Any, root: Path, capsys: pytest.CaptureF
     assert removed(root, Watching())
     shown = capsys.readouterr().out
     assert states == ["DISABLED", "DISABLED"]
-    assert "aws s3 rm s3://example-lake-dev --recursive && aws s3 rb s3://example-lake-dev" in shown
+    commands = [line for line in shown.splitlines() if line.startswith("  aws ")]
+    assert [line for line in commands if line.count("aws ") != line.count("--region eu-central-1")] == []
+    assert any(line.startswith("  aws s3 rm s3://example-lake-dev --recursive ") for line in commands)
     assert "aws dynamodb delete-table --table-name" in shown
     with pytest.raises(DeploymentError, match="not deployed"):
         removed(root, Glue())

@@ -72,7 +72,8 @@ def bucket(account: Account, name: str, key: str) -> Finding:
     """Whether the bucket of a setting exists."""
     found = account.describe("s3", "head_bucket", Bucket=name)
     if found is Absent.MISSING:
-        return fault("does not exist", f"create it (aws s3 mb s3://{name}), or correct {key}")
+        where = f" --region {place}" if (place := account.region()) else ""
+        return fault("does not exist", f"create it (aws s3 mb s3://{name}{where}), or correct {key}")
     if found is Absent.DENIED:
         return warning("these credentials do not permit checking it", f"allow s3:ListBucket on arn:aws:s3:::{name}")
     return ok("exists")

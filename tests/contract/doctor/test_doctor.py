@@ -70,7 +70,8 @@ def test_missing_bucket(workspace: Workspace) -> None:
     findings = workspace.findings()
     found = only_fault(findings)
     assert (found.name, found.found) == (f"bucket {workspace.name}-no", "does not exist")
-    assert found.next_move == f"create it (aws s3 mb s3://{workspace.name}-no), or correct paths.output"
+    make = f"aws s3 mb s3://{workspace.name}-no --region {REGION}"
+    assert found.next_move == f"create it ({make}), or correct paths.output"
     skipped = [each for each in findings if each.state == "skipped"]
     assert [(each.name, each.found) for each in skipped] == [("output", f"fix bucket {workspace.name}-no first")]
 
