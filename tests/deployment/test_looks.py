@@ -87,10 +87,10 @@ def _refused(deployment: Deployment, world: World) -> Iterator[str]:
 
 
 def page(_: World) -> Iterator[str]:
-    """Since Glue 5.0 both stdout and stderr are in the group `output`; settings are files that exist here."""
+    """Since Glue 5.0 stdout and stderr are in `output`, and Glue's own lines in `error`; settings are files here."""
     text = (ROOT / "docs" / "runbook.md").read_text()
     for group in re.findall(r"/aws-glue/[a-z<>-]+/(\w+)", text):
-        if group != "output":
+        if group not in {"output", "error"}:
             yield f"Glue writes nothing to the log group {group}"
     for place in re.findall(r"--config (\S+)", text):
         if not (ROOT / place.strip("`")).is_file():
