@@ -42,11 +42,18 @@ struct Element {
 }
 
 impl Block {
+    #[must_use]
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
     /// The offset, the exact bytes and the carried fields of an element.
+    #[must_use]
     pub fn element(&self, number: usize) -> Option<(usize, &[u8], &[u8])> {
         let Element { offset, start, end, is_line, fields: (from, to) } = *self.elements.get(number)?;
         let bytes = if is_line { &self.lines } else { &self.exact };
@@ -202,6 +209,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
+    #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -225,6 +233,10 @@ impl Scanner {
     }
 
     /// Adds the next piece of the file.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), NoRoom> {
         room(&mut self.buffer, piece.len())?;
         self.buffer.extend_from_slice(piece);
@@ -233,6 +245,10 @@ impl Scanner {
     }
 
     /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory.
     pub fn finish(&mut self) -> Result<(), NoRoom> {
         if let (Some(start), 0, false, true) = (self.start, self.depth, self.in_string, self.frames.is_empty()) {
             self.end_value(start)?;
@@ -242,11 +258,16 @@ impl Scanner {
     }
 
     /// Whether the bytes so far end inside an element, an array or a document.
+    #[must_use]
     pub fn is_open(&self) -> bool {
         self.start.is_some() || self.in_array || !self.frames.is_empty()
     }
 
     /// The next thing that the pieces so far complete.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory.
     pub fn take(&mut self) -> Result<Option<Found>, NoRoom> {
         loop {
             if let Some(found) = self.found.pop_front() {
@@ -509,7 +530,7 @@ impl Scanner {
             if let Some(frame) = self.frames.last_mut() {
                 frame.has_records = true;
             }
-            if self.block.len() == 0 {
+            if self.block.is_empty() {
                 room(&mut self.block.lines, self.rules.block_bytes.min(self.buffer.len()))?;
             }
             self.block.add(
@@ -546,7 +567,7 @@ impl Scanner {
     }
 
     fn pass_on(&mut self) {
-        if self.block.len() > 0 {
+        if !self.block.is_empty() {
             self.found.push_back(Found::Block(take(&mut self.block)));
         }
     }

@@ -11,6 +11,8 @@ use pyo3::types::{PyBytes, PyString};
 
 mod background;
 mod bin_writer;
+mod checked_pages;
+mod chunk;
 mod columns;
 pub mod elements;
 mod elements_py;

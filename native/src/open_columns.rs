@@ -2,16 +2,15 @@
 
 use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, FieldRef, Schema};
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowLeafColumn, compute_leaves};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowLeafColumn, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::parts::Parts;
+use crate::checked_pages::ColumnPages;
+use crate::chunk::Chunk;
 use crate::sparse::{ColumnRows, SparseArray, Stretch};
-use crate::statistics::readable;
-use crate::text::{Compressor, Limits, TextChunk, TextWriter};
+use crate::text::{Compressor, IsUsed, Limits, TextWriter};
 
 /// At most this many nulls are written at once.
 const MAX_NULLS: usize = 16 * 1024;
@@ -42,7 +41,7 @@ struct ArrayColumn {
     /// Its index among the types.
     data_type: usize,
     /// One for each of its Parquet columns.
-    writers: Vec<ArrowColumnWriter>,
+    writers: Vec<(ArrowColumnWriter, ColumnPages)>,
     /// Nulls after the written rows.
     pending_nulls: usize,
 }
@@ -54,6 +53,7 @@ pub struct Tools {
     pub compressor: Compressor,
     /// The page being written, before compression.
     pub body: Vec<u8>,
+    pub is_used: IsUsed,
 }
 
 impl Tools {
@@ -61,26 +61,6 @@ impl Tools {
     pub fn shrink(&mut self) {
         self.body.shrink_to(KEPT_BYTES);
         self.compressor.shrink_to(KEPT_BYTES);
-    }
-}
-
-/// A complete Parquet column.
-pub enum Chunk {
-    Texts(TextChunk),
-    Arrays(ArrowColumnChunk),
-}
-
-impl Chunk {
-    /// Whether its texts seldom repeated.
-    pub fn repeats_seldom(&self) -> bool {
-        matches!(self, Self::Texts(chunk) if chunk.repeats_seldom())
-    }
-
-    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Parts>) -> Result<()> {
-        match self {
-            Self::Texts(chunk) => chunk.append_to_row_group(row_group),
-            Self::Arrays(chunk) => readable(chunk)?.append_to_row_group(row_group),
-        }
     }
 }
 
@@ -95,17 +75,17 @@ struct Nulls {
 impl OpenColumns {
     /// # Arguments
     ///
-    /// * `writers` - For all Parquet columns, in schema order.
+    /// * `writers` - For all Parquet columns, in schema order, with their pages.
     /// * `repeats_seldom` - For each of them, whether texts seldom repeated in the last row group; empty without one.
     pub fn new(
         schema: &Schema,
         parquet: &SchemaDescriptor,
-        writers: Vec<ArrowColumnWriter>,
+        writers: impl Iterator<Item = (ArrowColumnWriter, ColumnPages)>,
         repeats_seldom: &[bool],
         tools: &Tools,
     ) -> Self {
         let mut nulls: Vec<Nulls> = Vec::new();
-        let mut writers = writers.into_iter().enumerate().peekable();
+        let mut writers = writers.enumerate().peekable();
         let mut columns = Vec::with_capacity(schema.fields().len());
         for (root, field) in schema.fields().iter().enumerate() {
             let mut leaves = Vec::new();
@@ -176,11 +156,10 @@ impl OpenColumns {
     pub fn close(self, tools: &mut Tools) -> impl Iterator<Item = Result<Chunk>> {
         let Self { columns, mut nulls } = self;
         columns.into_iter().flat_map(move |column| match column {
-            OpenColumn::Texts(writer) => vec![writer.close(tools).map(Chunk::Texts)],
+            OpenColumn::Texts(writer) => vec![writer.close(tools)],
             OpenColumn::Arrays(column) => {
                 let data_type = column.data_type;
-                let chunks = column.close(&mut nulls[data_type]).into_iter();
-                chunks.map(|chunk| chunk.map(Chunk::Arrays)).collect()
+                column.close(&mut nulls[data_type])
             }
         })
     }
@@ -188,7 +167,7 @@ impl OpenColumns {
     fn sum(&self, texts: impl Fn(&TextWriter) -> usize, arrays: impl Fn(&ArrowColumnWriter) -> usize) -> usize {
         let columns = self.columns.iter().map(|column| match column {
             OpenColumn::Texts(writer) => texts(writer),
-            OpenColumn::Arrays(column) => column.writers.iter().map(&arrays).sum(),
+            OpenColumn::Arrays(column) => column.writers.iter().map(|(writer, _)| arrays(writer)).sum(),
         });
         columns.sum()
     }
@@ -227,14 +206,14 @@ impl ArrayColumn {
     }
 
     fn append(&mut self, leaves: &[ArrowLeafColumn]) -> Result<()> {
-        self.writers.iter_mut().zip(leaves).try_for_each(|(writer, leaf)| writer.write(leaf))
+        self.writers.iter_mut().zip(leaves).try_for_each(|((writer, _), leaf)| writer.write(leaf))
     }
 
-    fn close(mut self, nulls: &mut Nulls) -> Vec<Result<ArrowColumnChunk>> {
+    fn close(mut self, nulls: &mut Nulls) -> Vec<Result<Chunk>> {
         if let Err(error) = self.write_nulls(nulls) {
             return vec![Err(error)];
         }
-        self.writers.into_iter().map(ArrowColumnWriter::close).collect()
+        self.writers.into_iter().map(|(writer, pages)| pages.into_chunk(&writer.close()?)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! One Parquet file, encoded in memory and taken in parts as it grows.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
@@ -11,6 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::checked_pages::PageStores;
 use crate::open_columns::{OpenColumns, Tools};
 use crate::parts::Parts;
 use crate::sparse::ColumnRows;
@@ -45,6 +47,7 @@ pub struct Output {
 struct OpenFile {
     writer: SerializedFileWriter<Parts>,
     row_groups: ArrowRowGroupWriterFactory,
+    stores: Arc<PageStores>,
     /// The columns of the open row group; none between two row groups.
     columns: Option<OpenColumns>,
     /// For each Parquet column, whether texts seldom repeated in the last row group; empty before there is one.
@@ -77,10 +80,10 @@ impl Output {
             .set_created_by(concat!("compactor-native version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_data_page_size_limit(page_bytes)
             .set_dictionary_page_size_limit(limits.dictionary_bytes)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_statistics_enabled(EnabledStatistics::Page)
             .set_statistics_truncate_length(Some(MAX_BOUND_BYTES))
             .build();
-        let tools = Tools { compression, limits, compressor, body: Vec::new() };
+        let tools = Tools { compression, limits, compressor, body: Vec::new(), is_used: Box::new([false; _]) };
         Ok(Self { schema, properties, tools, file: None })
     }
 
@@ -140,7 +143,9 @@ impl OpenFile {
         let options = ArrowWriterOptions::new().with_properties(properties.clone()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Parts::default(), schema.clone(), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;
-        Ok(Self { writer, row_groups, columns: None, repeats_seldom: Vec::new() })
+        let stores = Arc::new(PageStores::default());
+        let row_groups = row_groups.with_page_store_factory(stores.clone());
+        Ok(Self { writer, row_groups, stores, columns: None, repeats_seldom: Vec::new() })
     }
 
     fn write(&mut self, schema: &SchemaRef, rows: &[ColumnRows], tools: &mut Tools) -> Result<()> {
@@ -148,8 +153,8 @@ impl OpenFile {
             Some(columns) => columns,
             none => {
                 let writers = self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())?;
-                let parquet = self.writer.schema_descr();
-                none.insert(OpenColumns::new(schema, parquet, writers, &self.repeats_seldom, tools))
+                let writers = writers.into_iter().zip(self.stores.take());
+                none.insert(OpenColumns::new(schema, self.writer.schema_descr(), writers, &self.repeats_seldom, tools))
             }
         };
         columns.write(rows, tools)
@@ -169,7 +174,7 @@ impl OpenFile {
         self.repeats_seldom.clear();
         for chunk in columns.close(tools) {
             let chunk = chunk?;
-            self.repeats_seldom.push(chunk.repeats_seldom());
+            self.repeats_seldom.push(chunk.repeats_seldom);
             chunk.append_to_row_group(&mut row_group)?;
         }
         row_group.close()?;

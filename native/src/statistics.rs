@@ -1,9 +1,11 @@
 //! Minima and maxima as readers need them: short, and in an order known to all of them.
 
-use parquet::arrow::arrow_writer::ArrowColumnChunk;
+use parquet::basic::BoundaryOrder::UNORDERED;
 use parquet::basic::Type;
 use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnIndexBuilder;
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::schema::types::SchemaDescriptor;
 
@@ -17,23 +19,38 @@ const END_BYTES: usize = 8;
 const ORDER_OF_TYPE: [u8; 3] = [0x1C, 0, 0];
 const TOTAL_ORDER: [u8; 3] = [0x2C, 0, 0];
 
-/// Limits a column's statistics, and gives those of doubles the form required by Parquet's type-defined order.
-///
-/// # Errors
-///
-/// The statistics do not belong to the column, which would be a fault in this module.
-pub fn readable(mut chunk: ArrowColumnChunk) -> Result<ArrowColumnChunk> {
-    let metadata = &chunk.close().metadata;
-    let statistics = match metadata.statistics() {
+/// A column's statistics, if they have to differ: limited, and for doubles in the form required by Parquet's type-defined
+/// order.
+pub fn readable(statistics: Option<&Statistics>) -> Option<Statistics> {
+    match statistics {
         Some(Statistics::ByteArray(found)) => short(found).map(Statistics::ByteArray),
         Some(Statistics::Double(found)) => Some(Statistics::Double(with_both_zeros(found))),
         _ => None,
-    };
-    if let Some(statistics) = statistics {
-        let builder = metadata.clone().into_builder();
-        chunk.close_mut().metadata = builder.set_statistics(statistics).build()?;
     }
-    Ok(chunk)
+}
+
+/// The same for the bounds of a column's pages. Those of texts in maps are omitted: a long maximum would stay whole.
+///
+/// # Errors
+///
+/// The index has bounds of another type, which would be a fault in this module.
+pub fn readable_index(index: Option<&ColumnIndexMetaData>) -> Result<Option<ColumnIndexMetaData>> {
+    match index {
+        Some(ColumnIndexMetaData::BYTE_ARRAY(_)) | None => Ok(None),
+        Some(ColumnIndexMetaData::DOUBLE(found)) => {
+            let mut builder = ColumnIndexBuilder::new(Type::DOUBLE);
+            let bytes = |bound: Option<f64>| bound.map_or_else(Vec::new, |value| value.to_le_bytes().to_vec());
+            for page in 0..found.min_values().len() {
+                let (min, max) = both_zeros(found.min_value(page), found.max_value(page));
+                let nulls = found.null_count(page).unwrap_or_default();
+                let nans = Some(found.nan_count(page).unwrap_or_default());
+                builder.append(found.is_null_page(page), bytes(min), bytes(max), nulls, nans);
+            }
+            builder.set_boundary_order(index.and_then(ColumnIndexMetaData::get_boundary_order).unwrap_or(UNORDERED));
+            builder.build().map(Some)
+        }
+        other => Ok(other.cloned()),
+    }
 }
 
 /// Omits a long maximum; nothing remains if there is none. One without a character that can be incremented, such as
@@ -46,12 +63,16 @@ fn short(found: &ValueStatistics<ByteArray>) -> Option<ValueStatistics<ByteArray
     Some(statistics.with_min_is_exact(found.min_is_exact()))
 }
 
-/// A minimum of 0 becomes -0, and a maximum of -0 becomes 0, because the two are equal in this order. No value is NaN.
 fn with_both_zeros(found: &ValueStatistics<f64>) -> ValueStatistics<f64> {
-    let zero = |bound: Option<&f64>, zero: f64| bound.map(|value| if *value == 0.0 { zero } else { *value });
-    let (min, max) = (zero(found.min_opt(), -0.0), zero(found.max_opt(), 0.0));
+    let (min, max) = both_zeros(found.min_opt(), found.max_opt());
     ValueStatistics::new(min, max, found.distinct_count(), found.null_count_opt(), false)
         .with_nan_count(found.nan_count_opt())
+}
+
+/// A minimum of 0 becomes -0, and a maximum of -0 becomes 0, because the two are equal in this order. No value is NaN.
+fn both_zeros(min: Option<&f64>, max: Option<&f64>) -> (Option<f64>, Option<f64>) {
+    let zero = |bound: Option<&f64>, zero: f64| bound.map(|value| if *value == 0.0 { zero } else { *value });
+    (zero(min, -0.0), zero(max, 0.0))
 }
 
 /// Declares in a footer that doubles have their type-defined order. The Parquet writer only supports IEEE 754's total

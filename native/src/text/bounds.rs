@@ -29,12 +29,28 @@ impl Bounds {
         }
     }
 
-    /// The footer's statistics: long bounds are truncated, and a maximum is then rounded up.
-    pub fn statistics(&self, nulls: u64) -> ValueStatistics<ByteArray> {
-        if !self.is_set {
-            return ValueStatistics::new(None, None, None, Some(nulls), false);
+    /// Takes the texts of other bounds into account, and clears these others.
+    pub fn take(&mut self, other: &mut Self) {
+        if other.is_set {
+            self.compare(&other.min, other.min_prefix);
+            self.compare(&other.max, other.max_prefix);
         }
-        let (min, max) = (cut(&self.min), rounded_up(&self.max));
+        (other.is_set, other.min_prefix, other.max_prefix) = (false, 0, 0);
+        other.min.clear();
+        other.max.clear();
+    }
+
+    /// The minimum and the maximum for readers: long ones are truncated, and a maximum is then rounded up. None without
+    /// a text; a maximum that cannot be rounded up is missing.
+    pub fn short(&self) -> Option<(&[u8], Option<Vec<u8>>)> {
+        self.is_set.then(|| (cut(&self.min), rounded_up(&self.max)))
+    }
+
+    /// The footer's statistics.
+    pub fn statistics(&self, nulls: u64) -> ValueStatistics<ByteArray> {
+        let Some((min, max)) = self.short() else {
+            return ValueStatistics::new(None, None, None, Some(nulls), false);
+        };
         let (min_is_exact, max_is_exact) = (min.len() == self.min.len(), max.as_ref() == Some(&self.max));
         ValueStatistics::new(Some(min.to_vec().into()), max.map(ByteArray::from), None, Some(nulls), false)
             .with_min_is_exact(min_is_exact)

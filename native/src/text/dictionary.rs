@@ -7,7 +7,7 @@ use hashbrown::DefaultHashBuilder;
 const LENGTH_BYTES: usize = 4;
 
 /// Indices are 16-bit numbers.
-const MAX_VALUES: usize = 1 << 16;
+pub const MAX_VALUES: usize = 1 << 16;
 
 const FEWEST_SLOTS: usize = 64;
 
@@ -62,6 +62,12 @@ impl Dictionary {
     /// All values, each after its length.
     pub fn page(&self) -> &[u8] {
         &self.page
+    }
+
+    /// The start and the end of each value in the page, without its length.
+    pub fn values(&self) -> impl Iterator<Item = (usize, usize)> {
+        let ends = self.starts.iter().skip(1).map(|start| *start as usize).chain([self.page.len()]);
+        self.starts.iter().map(|start| *start as usize + LENGTH_BYTES).zip(ends)
     }
 
     pub fn memory_bytes(&self) -> usize {

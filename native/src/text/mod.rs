@@ -4,6 +4,7 @@
 mod bounds;
 mod dictionary;
 mod hybrid;
+mod page_index;
 mod pages;
 mod rows;
 pub mod snappy;
@@ -11,6 +12,6 @@ pub mod snappy;
 mod tests;
 mod writer;
 
-pub use pages::Compressor;
+pub use pages::{Compressor, is_dictionary, with_checksum};
 pub use rows::TextRows;
-pub use writer::{Limits, TextChunk, TextWriter};
+pub use writer::{IsUsed, Limits, TextWriter};

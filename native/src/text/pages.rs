@@ -1,14 +1,11 @@
 //! Parquet pages: their headers in Thrift's compact protocol, and their compressed bytes.
 
-use std::io::{self, Read};
-use std::sync::{Mutex, PoisonError};
-
-use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, checksum};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::reader::{ChunkReader, Length};
 
 use super::hybrid::push_varint;
 use super::snappy::{Encoder, Search, max_compressed_bytes};
+use crate::chunk::too_long;
 
 /// Thrift's numbers for Parquet's encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +24,16 @@ const PAGE_OF_DICTIONARY: u64 = 2;
 const DATA_FIELD: u8 = 5;
 const DICTIONARY_FIELD: u8 = 7;
 
+/// The header's field for the checksum of the compressed bytes.
+const CHECKSUM_FIELD: u8 = 4;
+
 /// Thrift's types: the marks of a 32-bit integer, a struct, and its end.
 const INTEGER: u8 = 5;
 const STRUCT: u8 = 12;
 const END: u8 = 0;
+
+/// The mark of an integer in the next field.
+const NEXT_INTEGER: u8 = 1 << 4 | INTEGER;
 
 /// Compresses pages, reusing its memory.
 pub struct Compressor {
@@ -99,11 +102,12 @@ impl Compressor {
     fn page(&mut self, body: &[u8], kind: u64, field: u8, numbers: &[u64], search: Search) -> Result<Page> {
         let compressed = self.compress(body, search)?;
         if i32::try_from(body.len().max(compressed.len())).is_err() {
-            return Err(ParquetError::General(format!("a page of {} bytes; expected less than 2 GiB", body.len())));
+            return Err(too_long(body.len()));
         }
         let mut bytes = Vec::with_capacity(compressed.len() + 32);
         push_integers(&mut bytes, &[kind, body.len() as u64, compressed.len() as u64]);
-        bytes.push((field - 3) << 4 | STRUCT);
+        push_checksum(&mut bytes, compressed);
+        bytes.push((field - CHECKSUM_FIELD) << 4 | STRUCT);
         push_integers(&mut bytes, numbers);
         bytes.extend_from_slice(&[END, END]);
         let header_bytes = bytes.len();
@@ -135,57 +139,42 @@ impl Compressor {
 /// Appends integers as a struct's fields 1, 2, 3 and so on.
 fn push_integers(bytes: &mut Vec<u8>, numbers: &[u64]) {
     for number in numbers {
-        bytes.push(1 << 4 | INTEGER);
+        bytes.push(NEXT_INTEGER);
         // Zigzag encoding of non-negative numbers.
         push_varint(bytes, number << 1);
     }
 }
 
-/// A column's pages, readable once, and released while being read.
-pub struct PagesInOrder {
-    length: u64,
-    pages: Mutex<Vec<Vec<u8>>>,
+/// Appends the next field of a header: the CRC-32 of a page's compressed bytes, as Parquet's readers expect it.
+fn push_checksum(bytes: &mut Vec<u8>, compressed: &[u8]) {
+    let checksum = u32::try_from(checksum(CrcAlgorithm::Crc32IsoHdlc, compressed)).unwrap_or_default().cast_signed();
+    bytes.push(NEXT_INTEGER);
+    push_varint(bytes, u64::from((checksum << 1 ^ checksum >> 31).cast_unsigned()));
 }
 
-impl PagesInOrder {
-    pub fn new(pages: Vec<Vec<u8>>) -> Self {
-        Self { length: pages.iter().map(|page| page.len() as u64).sum(), pages: Mutex::new(pages) }
+/// The header of a page with its checksum, which the library's headers lack.
+///
+/// # Errors
+///
+/// The header does not begin as this version of the library begins it.
+pub fn with_checksum(header: &[u8], compressed: &[u8]) -> Result<Vec<u8>> {
+    let fault = || ParquetError::General("a page header that does not begin with three integers".to_owned());
+    let mut at = 0;
+    for _ in 1..CHECKSUM_FIELD {
+        let bytes = header.get(at..).filter(|bytes| bytes.first() == Some(&NEXT_INTEGER)).ok_or_else(fault)?;
+        at += 1 + bytes[1..].iter().position(|byte| *byte < 0x80).ok_or_else(fault)? + 1;
     }
+    // The next field is one of the structs, and its mark says how many fields after the last one it is.
+    let mark = *header.get(at).filter(|mark| **mark & 0xF == STRUCT && **mark >> 4 > 1).ok_or_else(fault)?;
+    let mut bytes = Vec::with_capacity(header.len() + 6);
+    bytes.extend_from_slice(&header[..at]);
+    push_checksum(&mut bytes, compressed);
+    bytes.push(mark - (1 << 4));
+    bytes.extend_from_slice(&header[at + 1..]);
+    Ok(bytes)
 }
 
-impl Length for PagesInOrder {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-impl ChunkReader for PagesInOrder {
-    type T = PagesReader;
-
-    fn get_read(&self, _start: u64) -> Result<PagesReader> {
-        let pages = std::mem::take(&mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(PagesReader { pages: pages.into_iter(), page: Vec::new(), at: 0 })
-    }
-
-    fn get_bytes(&self, _start: u64, _length: usize) -> Result<Bytes> {
-        Err(ParquetError::General("pages must be read in order".to_owned()))
-    }
-}
-
-pub struct PagesReader {
-    pages: std::vec::IntoIter<Vec<u8>>,
-    page: Vec<u8>,
-    at: usize,
-}
-
-impl Read for PagesReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.page.len() {
-            let Some(page) = self.pages.next() else { return Ok(0) };
-            (self.page, self.at) = (page, 0);
-        }
-        let length = (&self.page[self.at..]).read(buffer)?;
-        self.at += length;
-        Ok(length)
-    }
+/// Whether a page with this header is a dictionary.
+pub fn is_dictionary(header: &[u8]) -> bool {
+    header.get(1).is_some_and(|kind| u64::from(*kind) == PAGE_OF_DICTIONARY << 1)
 }

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection};
 use parquet::basic::Encoding;
 use parquet::data_type::ByteArray;
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::statistics::Statistics;
 
 use super::TextRows;
 use crate::output::Output;
 use crate::parts::Parts;
 use crate::sparse::ColumnRows;
+use crate::statistics::MAX_BOUND_BYTES;
 
 type Texts = Vec<Option<String>>;
 
@@ -99,7 +102,49 @@ fn check(batches: &[Texts], compression: &str) -> Bytes {
         numbers.flat_map(|(number, rows)| vec![Some(format!("batch {number}")); rows.len()]).collect();
     assert_eq!(sources, expected);
     check_statistics(&chunk(&file, 0), &texts);
+    check_index(&file, &texts);
     file
+}
+
+/// The bounds and nulls of each page are those of its rows, and its place is where a reader finds them.
+fn check_index(file: &Bytes, texts: &Texts) {
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+    let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file.clone(), options).unwrap();
+    let indices = reader.metadata().page_index_for_row_group(0);
+    let starts: Vec<usize> = indices.offset_index(0).unwrap().page_locations().iter().map(first_row).collect();
+    let ends = starts.iter().skip(1).copied().chain([texts.len()]);
+    if let Some(ColumnIndexMetaData::BYTE_ARRAY(found)) = indices.column_index(0) {
+        for (page, rows) in starts.iter().zip(ends).map(|(start, end)| &texts[*start..end]).enumerate() {
+            let nulls = rows.iter().filter(|text| text.is_none()).count();
+            assert_eq!(found.null_count(page), Some(i64::try_from(nulls).unwrap()));
+            assert_eq!(found.is_null_page(page), nulls == rows.len());
+            for text in rows.iter().flatten().map(String::as_bytes) {
+                let (min, max) = (found.min_value(page).unwrap(), found.max_value(page).unwrap());
+                assert!(min <= text && text <= max && min.len().max(max.len()) <= MAX_BOUND_BYTES);
+            }
+            if rows.iter().flatten().all(|text| text.len() <= MAX_BOUND_BYTES) {
+                let (min, max) = (rows.iter().flatten().min(), rows.iter().flatten().max());
+                assert_eq!(found.min_value(page), min.map(String::as_bytes));
+                assert_eq!(found.max_value(page), max.map(String::as_bytes));
+            }
+        }
+    } else {
+        assert!(texts.iter().flatten().any(|text| text.len() > MAX_BOUND_BYTES));
+    }
+    let selected = starts.iter().map(|start| *start..start + 1);
+    let selection = RowSelection::from_consecutive_ranges(selected, texts.len());
+    let batches = reader.with_row_selection(selection).build().unwrap();
+    let firsts: Texts = batches
+        .flat_map(|batch| {
+            let batch = batch.unwrap();
+            batch.column(0).as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(firsts, starts.iter().map(|start| texts[*start].clone()).collect::<Texts>());
+}
+
+fn first_row(page: &PageLocation) -> usize {
+    usize::try_from(page.first_row_index).unwrap()
 }
 
 fn check_statistics(chunk: &ColumnChunkMetaData, texts: &Texts) {

@@ -1,21 +1,20 @@
 //! One text column of an open row group.
 
 use parquet::basic::{Compression, Encoding, EncodingMask, PageType};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result;
 use parquet::file::metadata::{ColumnChunkMetaData, PageEncodingStats};
 use parquet::file::statistics::Statistics;
-use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::bounds::Bounds;
-use super::dictionary::{Dictionary, Placed, Sought};
+use super::dictionary::{Dictionary, MAX_VALUES, Placed, Sought};
 use super::hybrid::{Hybrid, MAX_WIDTH};
-use super::pages::{Page, PagesInOrder, Values};
+use super::page_index::PageIndex;
+use super::pages::{Page, Values};
 use super::rows::{LENGTH_BYTES, NULLS, NULLS_BYTES, TextRows, number_at};
 use super::snappy::Search;
+use crate::chunk::{Chunk, DataPage, signed};
 use crate::open_columns::Tools;
-use crate::parts::Parts;
 use crate::sparse::TextRuns;
 
 /// Texts in a page, and nulls, where consecutive ones count once.
@@ -36,6 +35,9 @@ const LOOKED_UP_AT_ONCE: usize = 16;
 /// Space before the texts of a page without indices, for the levels of almost all pages.
 const LEVELS_ROOM: usize = 4 * 1024;
 
+/// For each place of a dictionary, whether a page has its value. An array, so that no place is checked.
+pub type IsUsed = Box<[bool; MAX_VALUES]>;
+
 /// Size limits of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -54,13 +56,15 @@ pub struct TextWriter {
     is_plain: bool,
     /// Whether it had no room for the next text, so that it gets none from the next page on.
     has_left_dictionary: bool,
+    /// Of all complete pages.
     bounds: Bounds,
+    index: PageIndex,
     /// Bytes of all texts.
     text_bytes: usize,
     rows: usize,
     nulls: usize,
     page: OpenPage,
-    pages: Vec<Vec<u8>>,
+    pages: Vec<DataPage>,
     /// How many of them have dictionary indices. They are the first ones.
     dictionary_pages: usize,
     /// How pages without indices are compressed; None until one of them is long enough to decide.
@@ -75,8 +79,11 @@ struct OpenPage {
     rows: usize,
     /// Texts, and nulls, where consecutive ones count once.
     values: usize,
+    nulls: usize,
     /// Consecutive texts not yet in the levels.
     present: usize,
+    /// Of the texts that do not go to the dictionary.
+    bounds: Bounds,
     levels: Hybrid,
     /// For each text, if it goes to the dictionary.
     places: Vec<u16>,
@@ -95,6 +102,7 @@ impl OpenPage {
         self.levels.put_runs((1, self.present), (0, nulls));
         self.present = 0;
         self.rows += nulls;
+        self.nulls += nulls;
         self.values += 1;
     }
 
@@ -143,7 +151,7 @@ impl OpenPage {
         self.levels.begin(1);
         self.places.clear();
         self.plain.truncate(LEVELS_ROOM);
-        (self.rows, self.values, self.present) = (0, 0, 0);
+        (self.rows, self.values, self.nulls, self.present) = (0, 0, 0, 0);
     }
 
     fn plain_bytes(&self) -> usize {
@@ -157,24 +165,6 @@ impl OpenPage {
     /// How many more values fit.
     fn room(&self) -> usize {
         MAX_PAGE_VALUES.saturating_sub(self.values)
-    }
-}
-
-/// A complete column of a row group.
-pub struct TextChunk {
-    pages: PagesInOrder,
-    close: ColumnCloseResult,
-    repeats_seldom: bool,
-}
-
-impl TextChunk {
-    /// Whether the same column is better off without a dictionary in the next row group.
-    pub fn repeats_seldom(&self) -> bool {
-        self.repeats_seldom
-    }
-
-    pub fn append_to_row_group(self, row_group: &mut SerializedRowGroupWriter<'_, Parts>) -> Result<()> {
-        row_group.append_column(&self.pages, self.close)
     }
 }
 
@@ -192,6 +182,7 @@ impl TextWriter {
             is_plain,
             has_left_dictionary: false,
             bounds: Bounds::default(),
+            index: PageIndex::default(),
             text_bytes: 0,
             rows: 0,
             nulls: 0,
@@ -279,34 +270,31 @@ impl TextWriter {
 
     pub fn memory_bytes(&self) -> usize {
         let page = self.page.plain.capacity() + 2 * self.page.places.capacity() + self.page.levels.memory_bytes();
-        self.compressed_bytes + self.dictionary.memory_bytes() + self.bounds.memory_bytes() + page
+        let bounds = self.bounds.memory_bytes() + self.page.bounds.memory_bytes() + self.index.memory_bytes();
+        self.compressed_bytes + self.dictionary.memory_bytes() + bounds + page
     }
 
     /// # Errors
     ///
     /// As for [`Self::write`].
-    pub fn close(mut self, tools: &mut Tools) -> Result<TextChunk> {
+    pub fn close(mut self, tools: &mut Tools) -> Result<Chunk> {
         if self.page.rows > 0 {
             self.end_page(tools)?;
         }
-        let mut first = None;
+        let mut dictionary = Vec::new();
         if self.dictionary_pages > 0 {
-            let dictionary = tools.compressor.dictionary_page(self.dictionary.page(), self.dictionary.len())?;
-            self.count(&dictionary, self.dictionary.page().len());
-            first = Some(dictionary.bytes.len());
-            self.pages.insert(0, dictionary.bytes);
+            let page = tools.compressor.dictionary_page(self.dictionary.page(), self.dictionary.len())?;
+            self.count(&page, self.dictionary.page().len());
+            dictionary.push(page.bytes.into());
         }
-        let metadata = self.metadata(first)?;
-        let close = ColumnCloseResult {
-            bytes_written: self.compressed_bytes as u64,
-            rows_written: self.rows as u64,
-            metadata,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: None,
-        };
-        let repeats_seldom = self.repeats_seldom();
-        Ok(TextChunk { pages: PagesInOrder::new(self.pages), close, repeats_seldom })
+        Ok(Chunk {
+            metadata: self.metadata(dictionary.len())?,
+            repeats_seldom: self.repeats_seldom(),
+            dictionary,
+            pages: self.pages,
+            uncompressed_bytes: self.uncompressed_bytes,
+            column_index: self.index.build()?,
+        })
     }
 
     fn nulls(&mut self, nulls: usize) {
@@ -332,11 +320,7 @@ impl TextWriter {
             }
             for (behind, sought) in sought.iter().take(texts) {
                 match self.dictionary.place(&stream[at..*behind], *sought, self.limits.dictionary_bytes) {
-                    Placed::Known(place) => self.page.places.push(place),
-                    Placed::New(place) => {
-                        self.bounds.add(stream, at + LENGTH_BYTES, *behind);
-                        self.page.places.push(place);
-                    }
+                    Placed::Known(place) | Placed::New(place) => self.page.places.push(place),
                     Placed::NoRoom => {
                         self.has_left_dictionary = true;
                         break;
@@ -410,7 +394,7 @@ impl TextWriter {
                 break;
             }
             let behind = at + LENGTH_BYTES + length as usize;
-            self.bounds.add(stream, at + LENGTH_BYTES, behind);
+            self.page.bounds.add(stream, at + LENGTH_BYTES, behind);
             (at, count) = (behind, count + 1);
         }
         self.text_bytes += at - start - count * LENGTH_BYTES;
@@ -455,6 +439,11 @@ impl TextWriter {
         let width = self.dictionary.width();
         debug_assert!(width <= MAX_WIDTH);
         let rows = self.page.rows;
+        if values == Values::Places {
+            self.bound_places(&mut tools.is_used);
+        }
+        self.index.add(&self.page.bounds, self.page.nulls);
+        self.bounds.take(&mut self.page.bounds);
         let body = self.page.body(&mut tools.body, width, values);
         let body_bytes = body.len();
         if values == Values::Plain && self.search.is_none() {
@@ -464,10 +453,25 @@ impl TextWriter {
         let page = tools.compressor.data_page(body, rows, values, search)?;
         self.page.clear();
         self.count(&page, body_bytes);
-        self.pages.push(page.bytes);
+        self.pages.push(DataPage { parts: vec![page.bytes.into()], rows });
         self.rows += rows;
         self.dictionary_pages += usize::from(values == Values::Places);
         Ok(())
+    }
+
+    /// Determines the bounds of the open page's texts by their places in the dictionary.
+    fn bound_places(&mut self, is_used: &mut IsUsed) {
+        let is_used = &mut **is_used;
+        // The first page has all values so far.
+        is_used[..self.dictionary.len()].fill(self.pages.is_empty());
+        if !self.pages.is_empty() {
+            for place in &self.page.places {
+                is_used[usize::from(*place)] = true;
+            }
+        }
+        for ((start, end), _) in self.dictionary.values().zip(is_used).filter(|(_, is_used)| **is_used) {
+            self.page.bounds.add(self.dictionary.page(), start, end);
+        }
     }
 
     fn count(&mut self, page: &Page, body_bytes: usize) {
@@ -475,15 +479,12 @@ impl TextWriter {
         self.compressed_bytes += page.bytes.len();
     }
 
-    /// # Arguments
-    ///
-    /// * `dictionary` - The length of the dictionary's page, if there is one.
-    fn metadata(&self, dictionary: Option<usize>) -> Result<ColumnChunkMetaData> {
-        let dictionaries = usize::from(dictionary.is_some());
+    /// What the footer says of the column, but the places and lengths of its pages.
+    fn metadata(&self, dictionaries: usize) -> Result<ColumnChunkMetaData> {
         let pages = [
             (PageType::DICTIONARY_PAGE, Encoding::PLAIN, dictionaries),
             (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY, self.dictionary_pages),
-            (PageType::DATA_PAGE, Encoding::PLAIN, self.pages.len() - dictionaries - self.dictionary_pages),
+            (PageType::DATA_PAGE, Encoding::PLAIN, self.pages.len() - self.dictionary_pages),
         ];
         let present: Vec<_> = pages.into_iter().filter(|(_, _, count)| *count > 0).collect();
         let encodings: Vec<Encoding> =
@@ -497,18 +498,9 @@ impl TextWriter {
             .set_compression(self.compression)
             .set_encodings_mask(EncodingMask::new_from_encodings(encodings.iter()))
             .set_page_encoding_stats(stats.collect())
-            .set_total_compressed_size(signed(self.compressed_bytes))
-            .set_total_uncompressed_size(signed(self.uncompressed_bytes))
             .set_num_values(signed(self.rows))
-            .set_data_page_offset(signed(dictionary.unwrap_or_default()))
-            .set_dictionary_page_offset(dictionary.map(|_| 0))
             .set_statistics(Statistics::ByteArray(self.bounds.statistics(self.nulls as u64)))
             .set_unencoded_byte_array_data_bytes(Some(signed(self.text_bytes)))
             .build()
     }
-}
-
-/// Sizes of things in memory.
-fn signed(size: usize) -> i64 {
-    i64::try_from(size).unwrap_or(i64::MAX)
 }

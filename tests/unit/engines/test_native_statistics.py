@@ -1,8 +1,10 @@
-"""The minima and maxima that the kernel in Rust writes: readers skip rows by them."""
+"""What the kernel in Rust writes beside the rows: minima and maxima by which readers skip, and checksums."""
 
 import io
 import math
+import random
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -81,3 +83,58 @@ def test_a_footer_is_small_whatever_the_values_are(last):
     statistics = file.metadata.row_group(0).column(0).statistics
     assert statistics.null_count == 1
     assert file.read().column(0).to_pylist() == [last * 100_000, None]
+
+
+EVERY_KIND = (
+    ("string", lambda number: f'"{number % 500} of few"'),
+    ("string", lambda number: f'"{number:x} of many"'),
+    ("long", str),
+    ("double", lambda number: f"{number / 4}"),
+    ("decimal(9,2)", lambda number: f"{number}.25"),
+    ("boolean", lambda number: "true" if number % 3 else "false"),
+    ("date", lambda number: f'"2026-01-{number % 28 + 1:02}"'),
+    ("timestamp", lambda number: f'"2026-01-01T00:{number % 60:02}:00Z"'),
+    ("long", lambda number: f'"rescued {number}"'),
+)
+"""The type of each column, and the JSON of its value in a row."""
+
+
+def every_kind(rows: int) -> bytes:
+    """A Parquet file with a column of each kind, and rescued data."""
+    kernel = NativeKernel(plan_of(schema_of({f"k{number}": kind for number, (kind, _) in enumerate(EVERY_KIND)})))
+    kernel.begin_file("file")
+    values = [value for _, value in EVERY_KIND]
+    lines = (",".join(f'"k{number}":{value(row)}' for number, value in enumerate(values)) for row in range(rows))
+    feed(kernel, "".join(f"{{{line}}}\n" for line in lines).encode())
+    kernel.end_file()
+    return ended(kernel)
+
+
+def test_each_column_has_an_index_of_its_pages():
+    """Readers skip pages by it. One of texts in maps would consist of whole texts."""
+    group = pq.ParquetFile(io.BytesIO(every_kind(25_000))).metadata.row_group(0)
+    for number in range(group.num_columns):
+        column = group.column(number)
+        is_in_map = "." in column.path_in_schema
+        assert (column.has_offset_index, column.has_column_index) == (True, not is_in_map), column.path_in_schema
+
+
+def test_a_flipped_bit_is_noticed():
+    """Each page has the checksum of its bytes: readers that check them never give other values."""
+    data, drawn = every_kind(3_000), random.Random(5)
+    file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
+    expected, group = file.read(), file.metadata.row_group(0)
+    for number in range(group.num_columns):
+        column = group.column(number)
+        start = column.dictionary_page_offset or column.data_page_offset
+        noticed = 0
+        for _ in range(30):
+            damaged = bytearray(data)
+            damaged[drawn.randrange(start, start + column.total_compressed_size)] ^= 1 << drawn.randrange(8)
+            try:
+                found = pq.ParquetFile(io.BytesIO(damaged), page_checksum_verification=True).read()
+            except (OSError, pa.ArrowInvalid):
+                noticed += 1
+            else:  # only a bit of a header that says nothing about values
+                assert found.equals(expected)
+        assert noticed > 20, column.path_in_schema
