@@ -72,8 +72,25 @@ MAX_COSTLY_LINES = 1_000
 
 FREE_SECONDS = 10.0
 SECONDS_PER_MB = 1.0
-"""The CPU time for matching a file: a fixed part, plus one per 10^6 bytes, some 40 times the cost of common log
-patterns. Time can quarantine a file but never reject a line, so a line has the same result on every machine."""
+"""The CPU time for matching a file, or the files of a task before their rest is deferred: a fixed part, plus one per
+10^6 bytes, some 40 times the cost of common log patterns. Time can quarantine or defer a file but never reject a line,
+so a line has the same result on every machine."""
+
+
+@dataclass(slots=True)
+class MatchingTime:
+    """The CPU time that matching took."""
+
+    seconds: float = 0.0
+    matched_bytes: int = 0
+
+    @property
+    def excess(self) -> str:
+        """How it exceeds the limit, in words; empty if it does not."""
+        if self.seconds <= FREE_SECONDS + SECONDS_PER_MB * self.matched_bytes / 1e6:
+            return ""
+        spent = f"{self.seconds:,.0f} CPU seconds for {self.matched_bytes:,} bytes"
+        return f"took {spent}; expected at most {FREE_SECONDS:g}, and {SECONDS_PER_MB:g} for each MB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +98,12 @@ class GrokSplitter:
     """A `compactor.ndjson.lines.Splitter` whose judge gets records instead of lines.
 
     Attributes:
-        is_bounded: Whether to limit the time per file. A file that was read within the limit is read again without it.
+        of_task: Counts the time of all files of a task, and that of each is limited. None for no limit, as for a file
+            that was read within it before.
     """
 
     decoder: OpenDecoder
-    is_bounded: bool = False
+    of_task: MatchingTime | None = None
     seconds: Callable[[], float] = time.thread_time
 
     def __call__(self, pieces: Iterable[bytes], receiver: Receiver) -> LineCounts:
@@ -94,7 +112,7 @@ class GrokSplitter:
         Raises:
             FileError: Also `too_many_rejects` if too many lines take too many steps; `too_costly`.
         """
-        judging = _Judging(self.decoder.open(), receiver.judge, self.seconds if self.is_bounded else None)
+        judging = _Judging(self.decoder.open(), receiver.judge, self.of_task, self.seconds)
         return split_lines(pieces, replace(receiver, judge=judging.judge))
 
     def records_of(self, lines: Iterable[bytes]) -> frozenset[bytes]:
@@ -106,13 +124,15 @@ class GrokSplitter:
 class _Judging:
     """The lines of one file."""
 
-    def __init__(self, decoder: LineDecoder, judge: Judge, seconds: Callable[[], float] | None) -> None:
+    def __init__(
+        self, decoder: LineDecoder, judge: Judge, of_task: MatchingTime | None, seconds: Callable[[], float]
+    ) -> None:
         self._decoder = decoder
         self._judge = judge
         self._costly_lines = 0
+        self._of_task = of_task
+        self._of_file = MatchingTime()
         self._seconds = seconds
-        self._spent_seconds = 0.0
-        self._matched_bytes = 0
 
     def judge(self, block: bytes) -> Judged:
         """Classify whole lines of text."""
@@ -129,16 +149,16 @@ class _Judging:
         return Judged(lines, blank_lines, refused)
 
     def _decoded(self, block: bytes, start: int) -> Decoded:
-        if self._seconds is None:
+        if self._of_task is None:
             return self._decoder.decode(block, start)
         began = self._seconds()
         found = self._decoder.decode(block, start)
-        self._spent_seconds += self._seconds() - began
-        self._matched_bytes += found.end - start
-        if self._spent_seconds > FREE_SECONDS + SECONDS_PER_MB * self._matched_bytes / 1e6:
-            spent = f"{self._spent_seconds:,.0f} CPU seconds for {self._matched_bytes:,} bytes"
-            expected = f"{FREE_SECONDS:g}, and {SECONDS_PER_MB:g} for each MB"
-            raise FileError(FileStatus.TOO_COSTLY, f"matching its lines took {spent}; expected at most {expected}")
+        seconds = self._seconds() - began
+        for each in (self._of_file, self._of_task):
+            each.seconds += seconds
+            each.matched_bytes += found.end - start
+        if excess := self._of_file.excess:
+            raise FileError(FileStatus.TOO_COSTLY, f"matching its lines {excess}")
         return found
 
     def _check_costs(self, decoded: Decoded) -> None:

@@ -21,7 +21,7 @@ from tests.hostile.catalogue import ATTACKS, named
 from tests.hostile.measuring import Measured
 
 ROWS = 10_000
-ATTACK_SECONDS = 300
+ATTACK_SECONDS = 600
 AT_ONCE = {"native": 1, "spark": 20}
 """Attacks a process: Spark takes seconds to start."""
 

@@ -31,6 +31,7 @@ from compactor.ndjson.files.object_reading import (
 )
 from compactor.ndjson.files.rejects import RejectSpool, RejectsWriter
 from compactor.ndjson.files.scratch import Scratch, scratch_folder
+from compactor.ndjson.grok import MatchingTime
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter, in_whole_file
 
@@ -108,7 +109,7 @@ class FileWalk:
         self._manifest_id = manifest_id
         self._any_version = on_changed_file == "read"
         self._limits = limits
-        self._formats = formats
+        self._formats = replace(formats, matching=MatchingTime())
         self.scratch = Scratch(limits.max_scratch_bytes)
         self._stack = ExitStack()
         self._counted_bytes = counted_bytes
@@ -131,7 +132,7 @@ class FileWalk:
         """Read files one after the other, and open the next ones meanwhile, unless the disk responds at once.
 
         Keeps the rejects of files that were read completely, and samples of the rejects of files with too many. Files
-        that are not begun because earlier ones used up `Limits.task_bytes` are deferred; the first one is always read.
+        that are not begun because earlier ones cost too much are deferred; the first one is always read.
 
         Raises:
             StoreUnavailable: The store failed temporarily.
@@ -174,12 +175,18 @@ class FileWalk:
 
     def _deferred(self, file: ManifestFile) -> FileReport | None:
         """The report on a file that is left to a later manifest; None if it may be read."""
-        # guard: a task whose files decode to far more than they should leaves the rest to a later manifest
         limits, spent = self._limits, self._decoded_bytes
-        allowed = limits.task_ratio * self.stored_bytes_read + (limits.task_bytes or 0)
-        if limits.task_bytes is None or spent <= allowed:
+        if limits.task_bytes is None:
             return None
-        found = f"files before it in its manifest decoded to {spent:,} bytes; expected at most {allowed:,}"
+        allowed = limits.task_ratio * self.stored_bytes_read + limits.task_bytes
+        # guard: a task whose files decode to far more than they should leaves the rest to a later manifest
+        if spent > allowed:
+            found = f"files before it in its manifest decoded to {spent:,} bytes; expected at most {allowed:,}"
+        # guard: a task whose lines take far longer to match than they should leaves the rest to a later manifest
+        elif excess := self._formats.matching.excess:
+            found = f"matching the lines of files before it in its manifest {excess}"
+        else:
+            return None
         return _quarantined(file, FileError(FileStatus.DEFERRED, found), etag=file.etag or "")
 
     def _counted(self, stored: Iterable[bytes]) -> Iterator[bytes]:

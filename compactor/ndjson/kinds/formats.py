@@ -10,7 +10,7 @@ from compactor.core.errors import FileError
 from compactor.core.inputs.record_place import DOCUMENTS, RecordPlace
 from compactor.core.layout import is_within
 from compactor.core.text.safe_text import quoted
-from compactor.ndjson.grok import GrokSplitter, OpenDecoder
+from compactor.ndjson.grok import GrokSplitter, MatchingTime, OpenDecoder
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import ElementScanner, ElementSplitter, NewScanner
 from compactor.ndjson.kinds.recognition import MIN_LINES, begins_with_record, known_path, recognise
@@ -53,6 +53,7 @@ class Formats:
         lines_folder: Files in this folder hold lines, whatever they look like. Empty for none.
         grok: The decoder of lines; None if they are JSON.
         new_scanner: Makes what finds records in documents.
+        matching: Counts the time that `grok` takes for the files of a task.
     """
 
     accepted: Literal["ndjson", "json", "grok", "recorded"] = "ndjson"
@@ -62,6 +63,7 @@ class Formats:
     lines_folder: str = ""
     grok: OpenDecoder | None = None
     new_scanner: NewScanner = ElementScanner
+    matching: MatchingTime = field(default_factory=MatchingTime, compare=False)
 
     @property
     def recognises(self) -> bool:
@@ -71,7 +73,7 @@ class Formats:
     @property
     def lines(self) -> Splitter:
         """The splitter for a file that is known to hold lines."""
-        return split_lines if self.grok is None else GrokSplitter(self.grok, is_bounded=self.recognises)
+        return split_lines if self.grok is None else GrokSplitter(self.grok, self.matching if self.recognises else None)
 
     def recorded(self, place: RecordPlace | None) -> Splitter:
         """The splitter for a file whose records are at a known place; None if they are lines."""

@@ -7,6 +7,7 @@ _GENOMES = (
     "mix=empty in 30 %, order=shuffled, names=escaped, value=exponents, files=500",
     "keys=2000, present=four, characters=1000, value=distinct, form=grok, repeats=1000, codec=gzip, members=2000",
     "keys=2, rejects=20, value=exponents, partition=identity, between=blank lines, codec=snappy",
+    "mix=empty in 30 %, characters=4, rejects=1, form=grok, repeats=30, codec=zstd, files=500",
 )
 
 ATTACKS = tuple(map(attack_of, _GENOMES))

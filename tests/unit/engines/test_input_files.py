@@ -3,6 +3,7 @@ import errno
 import gzip
 import io
 import threading
+import time
 import tracemalloc
 import zlib
 from collections import Counter
@@ -20,12 +21,15 @@ from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, ScratchFull, StoreUnavailable
 from compactor.core.layout import base_name
 from compactor.engines.spark.input_files import InspectTask, InspectTaskResult, inspect_files
+from compactor.ndjson import grok
 from compactor.ndjson.files import object_reading
 from compactor.ndjson.files.object_reading import FILES_AHEAD, MOST_PAUSED_SECONDS, RANGE_BYTES, DiskWaits
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
+from compactor.ndjson.grok import Decoded
+from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import HONEST_RATIO, Limits, RejectLimits
 from tests.support.fakes import FaultyStore
-from tests.support.native_rows import rules_of
+from tests.support.native_rows import ALL_LINES, rules_of
 
 STAGING = "s3://state/staging/m-1/1/"
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 28)
@@ -55,7 +59,7 @@ def named(store, uri, *, by="etag") -> ManifestFile:
 
 
 def run(
-    store, *files, on_changed_file="skip", limits=LIMITS, refused=None, number=7, discovery="full"
+    store, *files, on_changed_file="skip", limits=LIMITS, refused=None, number=7, discovery="full", formats=ALL_LINES
 ) -> InspectTaskResult:
     numbered = tuple((index, named(store, file) if isinstance(file, str) else file) for index, file in enumerate(files))
     return inspect_files(
@@ -64,7 +68,7 @@ def run(
             "m-1",
             numbered,
             STAGING,
-            rules_of(limits, on_changed_file=on_changed_file),
+            rules_of(limits, on_changed_file=on_changed_file, formats=formats),
             refused or {},
             number,
             discovery,
@@ -579,6 +583,34 @@ def test_a_task_begins_no_file_once_it_has_decoded_too_much(store, ratio, read):
     assert statuses == ["compacted"] * read + ["deferred"] * (20 - read)
     assert len(rejects(store, result)) == read
     assert len(store.reads) <= read + FILES_AHEAD
+
+
+class Slow:
+    """A decoder of lines that are JSON; each of its calls takes some CPU time."""
+
+    rules = None
+    seconds = 0.02
+
+    def open(self):
+        return self
+
+    def decode(self, block, start):
+        until = time.thread_time() + self.seconds
+        while time.thread_time() < until:
+            pass
+        return Decoded(len(block), block.count(b"\n", start), block[start:], [])
+
+
+def test_a_task_begins_no_file_once_matching_took_too_long(store, monkeypatch):
+    """Each file alone may take as long as it does."""
+    monkeypatch.setattr(grok, "FREE_SECONDS", 2.5 * Slow.seconds)
+    uris = put(store, **{f"{number:02}": GOOD for number in range(20)})
+    result = run(store, *uris, limits=replace(LIMITS, task_bytes=1 << 20), formats=Formats("grok", grok=Slow()))
+    statuses = [file.report.status for file in result.files]
+    read = statuses.count("compacted")
+    assert 1 <= read <= 3
+    assert statuses == ["compacted"] * read + ["deferred"] * (20 - read)
+    assert "CPU seconds" in result.files[-1].report.detail
 
 
 def test_an_honest_task_is_never_cut_short(store):

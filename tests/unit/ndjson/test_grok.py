@@ -12,7 +12,7 @@ from compactor.adapters.local.native.kernel import NativeGrok, expanded
 from compactor.core.documents.changes import GrokRules
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import FileError, StagingError
-from compactor.ndjson.grok import MAX_COSTLY_LINES, GrokSplitter
+from compactor.ndjson.grok import MAX_COSTLY_LINES, GrokSplitter, MatchingTime
 from compactor.ndjson.inspection import Inspected, inspect_lines
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits, Reject
@@ -103,7 +103,7 @@ def test_a_file_may_cost_so_much_time() -> None:
     lines = [b"1234567\n" * 12_500] * 40
 
     def inspected(seconds: float) -> Inspected:
-        split = GrokSplitter(grok("^%{INT:n}$"), is_bounded=True, seconds=Clock(seconds))
+        split = GrokSplitter(grok("^%{INT:n}$"), MatchingTime(), seconds=Clock(seconds))
         return inspect_lines(lines, Limits(10, 1 << 30), on_reject=lambda _: None, split=split)
 
     assert inspected(0.15).records == 500_000
@@ -115,8 +115,8 @@ def test_a_file_may_cost_so_much_time() -> None:
 def test_only_what_is_new_is_bounded_in_time() -> None:
     """What was read within the bound once is read again on any machine."""
     decoder = grok("^%{INT:n}$")
-    assert Formats("grok", grok=decoder).lines == GrokSplitter(decoder, is_bounded=True)
-    assert Formats("recorded", grok=decoder).lines == GrokSplitter(decoder, is_bounded=False)
+    assert Formats("grok", grok=decoder).lines == GrokSplitter(decoder, MatchingTime())
+    assert Formats("recorded", grok=decoder).lines == GrokSplitter(decoder)
 
 
 def test_what_the_judge_refuses_is_the_line_itself() -> None:
