@@ -78,7 +78,11 @@ impl ColumnPages {
                 Some(statistics) => builder.set_statistics(statistics).build()?,
                 None => builder.build()?,
             },
-            column_index: readable_index(chunk.close().column_index.as_ref())?,
+            // The library counts rows where it should count values, if a row has several.
+            column_index: match metadata.column_descr().max_rep_level() {
+                0 => readable_index(chunk.close().column_index.as_ref())?,
+                _ => None,
+            },
             repeats_seldom: false,
         })
     }

@@ -17,7 +17,7 @@ use crate::open_columns::{OpenColumns, Tools};
 use crate::parts::Parts;
 use crate::sparse::ColumnRows;
 use crate::statistics::{MAX_BOUND_BYTES, declare_order_of_type};
-use crate::text::{Compressor, Limits};
+use crate::text::{Compressor, Limits, none_used};
 
 /// Encoded bytes of a row group. A file of 128 MB has four: enough for parallel reads, and few enough for readers that
 /// request each column of each group. While one is assembled, memory holds little more than one copy of it.
@@ -83,7 +83,7 @@ impl Output {
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_statistics_truncate_length(Some(MAX_BOUND_BYTES))
             .build();
-        let tools = Tools { compression, limits, compressor, body: Vec::new(), is_used: Box::new([false; _]) };
+        let tools = Tools { compression, limits, compressor, body: Vec::new(), is_used: none_used() };
         Ok(Self { schema, properties, tools, file: None })
     }
 

@@ -29,7 +29,7 @@ pub fn readable(statistics: Option<&Statistics>) -> Option<Statistics> {
     }
 }
 
-/// The same for the bounds of a column's pages. Those of texts in maps are omitted: a long maximum would stay whole.
+/// The same for the bounds of a column's pages. Those of texts are omitted: a long maximum would stay whole.
 ///
 /// # Errors
 ///

@@ -5,6 +5,9 @@ use parquet::file::statistics::ValueStatistics;
 
 use crate::statistics::MAX_BOUND_BYTES;
 
+/// Memory that cleared bounds keep.
+const KEPT_BYTES: usize = 4 * 1024;
+
 #[derive(Debug, Default)]
 pub struct Bounds {
     /// Whether there was a text.
@@ -36,8 +39,10 @@ impl Bounds {
             self.compare(&other.max, other.max_prefix);
         }
         (other.is_set, other.min_prefix, other.max_prefix) = (false, 0, 0);
-        other.min.clear();
-        other.max.clear();
+        for bound in [&mut other.min, &mut other.max] {
+            bound.clear();
+            bound.shrink_to(KEPT_BYTES);
+        }
     }
 
     /// The minimum and the maximum for readers: long ones are truncated, and a maximum is then rounded up. None without

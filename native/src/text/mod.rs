@@ -14,4 +14,4 @@ mod writer;
 
 pub use pages::{Compressor, is_dictionary, with_checksum};
 pub use rows::TextRows;
-pub use writer::{IsUsed, Limits, TextWriter};
+pub use writer::{IsUsed, Limits, TextWriter, none_used};

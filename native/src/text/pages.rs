@@ -104,7 +104,7 @@ impl Compressor {
         if i32::try_from(body.len().max(compressed.len())).is_err() {
             return Err(too_long(body.len()));
         }
-        let mut bytes = Vec::with_capacity(compressed.len() + 32);
+        let mut bytes = Vec::with_capacity(compressed.len() + 40);
         push_integers(&mut bytes, &[kind, body.len() as u64, compressed.len() as u64]);
         push_checksum(&mut bytes, compressed);
         bytes.push((field - CHECKSUM_FIELD) << 4 | STRUCT);

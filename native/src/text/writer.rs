@@ -38,6 +38,15 @@ const LEVELS_ROOM: usize = 4 * 1024;
 /// For each place of a dictionary, whether a page has its value. An array, so that no place is checked.
 pub type IsUsed = Box<[bool; MAX_VALUES]>;
 
+/// No value of a dictionary.
+///
+/// # Panics
+///
+/// Never: the vector has the length of the array.
+pub fn none_used() -> IsUsed {
+    vec![false; MAX_VALUES].try_into().expect("it has this length")
+}
+
 /// Size limits of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
