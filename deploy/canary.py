@@ -77,8 +77,10 @@ def with_canary(
     base = without_canary(deployed)
     job_id, role_id = resources_of(stream)
     resources = base["Resources"]
-    if not {job_id, role_id} <= resources.keys():
+    if job_id not in resources:
         raise SettingsError([f"streams.{stream.name}: the stack has no separate job for it -> deploy one first"])
+    if role_id not in resources:
+        raise SettingsError([f"streams.{stream.name}: its job has no role of its own yet -> deploy this release once"])
     changed = {job_id: new[job_id]}
     there = _statements(old.value(resources[role_id]))
     if added := [each for each in _statements(new[role_id]) if each not in there]:

@@ -6,7 +6,7 @@ does it say that the run ends. No call could list or stop such a run, which woul
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -154,10 +154,10 @@ def without_calls(events: Any, rules: Sequence[str], *, is_for_good: bool) -> It
 
     Afterwards they are enabled again, unless that is for good; and if something fails, so that no job is left alone.
     """
-    for name in rules:
-        events.disable_rule(Name=name)
-    click.echo("The control plane is not called any more, so no run is started.")
     try:
+        for name in rules:
+            events.disable_rule(Name=name)
+        click.echo("The control plane is not called any more, so no run is started.")
         yield
     except BaseException:
         _call_again(events, rules)
@@ -167,6 +167,8 @@ def without_calls(events: Any, rules: Sequence[str], *, is_for_good: bool) -> It
 
 
 def _call_again(events: Any, rules: Sequence[str]) -> None:
-    for name in rules:
-        events.enable_rule(Name=name)
+    """Enable rules, each even if another one fails."""
+    with ExitStack() as enabling:
+        for name in rules:
+            enabling.callback(events.enable_rule, Name=name)
     click.echo("The control plane is called again.", err=True)

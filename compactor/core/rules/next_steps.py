@@ -39,7 +39,7 @@ class Cause(StrEnum):
     TOO_MUCH_SCRATCH = "too_much_scratch", "raise input.max_decompressed_bytes", "restart"
     TOO_COSTLY = "too_costly", "begin the pattern of input.grok with ^, or give it fewer alternatives", "restart"
     DEFERRED = "deferred", "", "redrive"
-    OVER_BUDGET = "over_budget", "check who wrote its manifest", "redrive"
+    OVER_BUDGET = "over_budget", "check who wrote its manifest, and input.grok", "redrive"
     NOT_NDJSON = "not_ndjson", "convert it to NDJSON under its name", "deliver"
     JSON = "json", 'set input.format = "json"', "restart"
     RANGE = "range", "check that its brokers respond", "redrive"
