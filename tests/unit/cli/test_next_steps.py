@@ -208,12 +208,13 @@ def cells(name: str, heading: str) -> Iterator[list[str]]:
 
 
 def in_operate(cause: Cause) -> str:
+    """What the row of a status says; `redrive` in it is the command of the section."""
     [row] = [
         row
         for row in cells("not-processed.md", "Files: `compactor redrive files`")
         if row[0] == f"`{FileStatus(str(cause))}`"
     ]
-    return row[2]
+    return re.sub(r"(?<!compactor )redrive\b", "compactor redrive files", row[2])
 
 
 def in_folder(cause: Cause) -> str:
