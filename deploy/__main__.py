@@ -19,7 +19,7 @@ from compactor.wiring.control import policy_of
 from deploy import ROOT
 from deploy.canary_deployment import about_canary, deploy_canary, withdraw_canary
 from deploy.checkout import NewSession, read_checkout
-from deploy.ending import glue_jobs
+from deploy.ending import jobs_gone
 from deploy.exits import told_errors
 from deploy.restart import Restart
 from deploy.stack import Deployed, DeploymentError, Stack
@@ -103,7 +103,7 @@ def deploy(
     run_checks(checkout, is_new=is_new, keeps_engine_of=None if may_lose_native else found)
     for line in about_canary(checkout, found.template) if found else ():
         click.echo(line)
-    for name in sorted(glue_jobs(found) - glue_jobs(checkout)) if found and settings.is_on_emr else ():
+    for name in jobs_gone(found, checkout) if found and settings.is_on_emr else ():
         click.echo(f"Job {name} will be deleted, and its runs on EMR Serverless go on: stop them first")
     document = document_of(checkout, is_new=is_new)
     outcome = apply_template(stack, session, document, checkout.parameters, confirm=confirm, missing=missing)

@@ -48,8 +48,8 @@ def jobs_ended(session: Any, rules: Sequence[str], names: Sequence[str]) -> Iter
     glue = session.client("glue")
     with without_calls(session.client("events"), rules, is_for_good=False):
         for name in names:
-            job, since = GlueJob(client=glue, name=name), datetime.now(UTC) - _LONGEST_RUN
-            if any(run.is_living for run in job.list(since)):
+            job = GlueJob(client=glue, name=name)
+            if _living_runs(job, datetime.now(UTC)):
                 settings = settings_of_job(glue.get_job(JobName=name)["Job"], session.region_name)
                 end_runs(App(settings), job)
         yield
@@ -128,8 +128,11 @@ class Ending:
     def _living(self) -> dict[str, bool]:
         """The living runs by id, and whether Glue runs them."""
         elsewhere = {beat.run_id: False for beat in self.runs.living()}
-        since = self.clock.now() - _LONGEST_RUN
-        return elsewhere | {run.run_id: True for run in self.job.list(since) if run.is_living}
+        return elsewhere | dict.fromkeys(_living_runs(self.job, self.clock.now()), True)
+
+
+def _living_runs(job: JobRuns, now: datetime) -> list[str]:
+    return [run.run_id for run in job.list(now - _LONGEST_RUN) if run.is_living]
 
 
 def glue_jobs(found: Deployed | Checkout) -> set[str]:
@@ -137,6 +140,11 @@ def glue_jobs(found: Deployed | Checkout) -> set[str]:
     resolver = Resolver(found.template, found.parameters)
     jobs = (each for each in found.template["Resources"].values() if each["Type"] == "AWS::Glue::Job")
     return {str(resolver.value(each["Properties"]["Name"])) for each in jobs}
+
+
+def jobs_gone(found: Deployed, checkout: Checkout) -> list[str]:
+    """The names of the jobs of a stack that a deployment of a checkout deletes."""
+    return sorted(glue_jobs(found) - glue_jobs(checkout))
 
 
 def control_rules(template: Mapping[str, Any], resources: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,7 @@ from boto3.session import Session
 
 from deploy import ROOT
 from deploy.checkout import NewSession, read_checkout
-from deploy.ending import glue_jobs
+from deploy.ending import jobs_gone
 from deploy.exits import told_errors
 from deploy.stack import Stack
 from deploy.steps import document_of, run_checks
@@ -37,7 +37,7 @@ def render(environment: str, new_session: NewSession, root: Path = ROOT) -> list
     is_new = not stack.exists()
     found = None if is_new else stack.deployed()
     run_checks(checkout, is_new=is_new, keeps_engine_of=found)
-    for name in sorted(glue_jobs(found) - glue_jobs(checkout)) if found else ():
+    for name in jobs_gone(found, checkout) if found else ():
         end = "its runs would live on unseen: run make deploy, which ends them first"
         click.echo(f"Job {name} is not in the template any more, and {end}", err=True)
     folder = root / "dist" / "stack" / environment
