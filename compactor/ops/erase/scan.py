@@ -9,7 +9,7 @@ from compactor.core.documents.changes import Commit, DeadLetter, ErasedManifest,
 from compactor.core.documents.manifest_parsing import check_length, uris_in
 from compactor.core.documents.records import Accepted
 from compactor.core.errors import CompactorError, ManifestError, ObjectNotFound, StagingError, StuckError
-from compactor.core.layout import Layout, ManifestKey, folder, is_delivery, is_within, redriven_owner
+from compactor.core.layout import Layout, ManifestKey, canonical, folder, is_delivery, is_within, redriven_owner
 from compactor.core.results import only
 from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Detail, Scope, account_of, folded
@@ -203,16 +203,21 @@ class EraseScanner:
             yield from self._in_names(account)
 
     def _in_names(self, account: Account) -> Iterator[NotChanged]:
-        """The number of input files whose names, or folders, contain a value; the id of the manifest counts, too."""
+        """The number of input files with a value in their paths below the prefixes; the manifest's id counts, too."""
         wanted, accepted, commit = self.search.wanted, account.accepted, account.commit
         files = commit.files if commit is not None else ()
         listed = accepted.manifest.files if accepted is not None and accepted.manifest is not None else ()
         uris = list(dict.fromkeys(each.origin_uri for each in (*files, *listed)))
-        named = {uris[at] for at in wanted.in_names(uris)} | {
+        named = {uris[at] for at in wanted.in_names([self._below_prefix(uri) for uri in uris])} | {
             each.origin_uri for each in files if names_value(each, wanted)
         }
         if many := len(named) + bool(wanted.in_names([account.id])):
             yield NotChanged(account.id, f"{many:,} {_IN_NAMES}")
+
+    def _below_prefix(self, uri: str) -> str:
+        """The part of a file's path that its producer chose: what the settings name is no finding in each file."""
+        places = (folder(canonical(each)) for each in self.prefixes if is_within(uri, each))
+        return canonical(uri)[len(max(places, key=len, default="")) :]
 
     def _search_commit(self, accepted: Accepted, commit: Commit, visible: Visible) -> Iterator[object]:
         store, wanted = self.state.store, self.search.wanted

@@ -98,10 +98,12 @@ def test_numbers_and_objects(tmp_path: Path, key: str, value: str, rows: int) ->
     lines = (
         b'{"n": 1, "profile": {"id": 1e2}}\n{"n": 2, "profile": {"id": [100.0]}}\n{"n": 3, "profile": {"id": "100"}}\n'
     )
-    workspace = table_workspace(tmp_path, {"a": lines})
-    values = tmp_path / "values.txt"
+    root = tmp_path / "of-100"  # a value in the name of a folder that the settings name is no finding
+    root.mkdir()
+    workspace = table_workspace(root, {"a": lines})
+    values = root / "values.txt"
     values.write_text(value)
     words = ("data", "erase", "--key", key, "--value-file", str(values), "--inputs", "delete", "--yes")
     document, code = workspace.json(*words)
     assert (code, [each["rows"] for each in document["erased"]]) == (ExitCode.DONE, [rows] if rows else [])
-    assert any((tmp_path / "raw").iterdir()) is (rows == 0)
+    assert any((root / "raw").iterdir()) is (rows == 0)
