@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
-from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.demo.local_aws import CREDENTIALS, local_aws
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring import planning
 from compactor.wiring.app import App
+from tests.support.memory_store import MemoryClaims, MemoryStore
 from tests.support.s3_messages import notification
 
 LOAD_FILES_PER_SECOND = 200_000 / 3600

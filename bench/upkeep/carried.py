@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.layout import Layout, ManifestKey
 from compactor.core.map_ordered import map_ordered
@@ -19,6 +18,7 @@ from compactor.table.merging.remainders import Remainders
 from compactor.table.merging.writing import MergedFiles
 from compactor.table.named import NamedManifests, Published
 from tests.support.iceberg_tables import client, sql_place, written
+from tests.support.memory_store import ManualClock
 from tests.support.table_catalogs import DATE, version
 
 COLUMNS = 10

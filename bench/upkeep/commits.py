@@ -10,7 +10,6 @@ from statistics import fmean, median
 
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.layout import Layout
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
@@ -19,6 +18,7 @@ from compactor.ops.table.maintainer import Maintainer
 from compactor.table.catalog import TableChange
 from compactor.table.upkeep import KeepRule
 from tests.support.iceberg_tables import NAME, client, metadata_folder, sql_place, written
+from tests.support.memory_store import ManualClock, MemoryStore
 from tests.support.table_catalogs import version
 
 COLUMNS = 10

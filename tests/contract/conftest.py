@@ -13,10 +13,10 @@ from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.claims import JournalClaims, StreamClaims
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.adapters.stores import StoreSpec
 from compactor.core.ports import ClaimTable, ObjectStore
 from tests.support.aws_stand_in import REGION
+from tests.support.memory_store import MemoryClaims, MemoryStore
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.glue_table import GlueTable
-from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.schema.catalog import Drift, TableColumns, catalog_columns, drift
@@ -28,6 +27,7 @@ from tests.deployment.resolving import parameters_of, resources, template
 from tests.support.aws_stand_in import REGION
 from tests.support.harness import Harness
 from tests.support.logged import events_logged
+from tests.support.memory_store import ManualClock
 
 RESCUED = {"_rescued_data": "map<string,string>"}
 

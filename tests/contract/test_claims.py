@@ -17,10 +17,10 @@ from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.claims import BLOCK_ENTRIES, JournalClaims
 from compactor.adapters.local.sqlite.claims import SqliteClaims
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.core.errors import AccessError, RecordUnreadable, StoreUnavailable
 from compactor.core.ports import Claim, ObjectStore
 from tests.support.fakes import FaultyStore
+from tests.support.memory_store import MemoryClaims, MemoryStore
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 LEASE = timedelta(seconds=90)

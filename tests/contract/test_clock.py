@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compactor.adapters.local.machine import SystemClock
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
+from tests.support.memory_store import ManualClock, MemoryMetrics, MemoryStore
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), ManualClock()], ids=["system", "manual"])

@@ -16,12 +16,12 @@ from botocore.exceptions import ClientError
 from compactor.adapters.aws.clients import cloudwatch_client
 from compactor.adapters.aws.cloudwatch import CloudWatchMetrics
 from compactor.adapters.local.machine import SystemClock
-from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.metrics_sinks import metrics_sink
 from compactor.core.distributions import Distribution
 from compactor.settings.settings import parse_settings
 from tests.support.aws_stand_in import REGION
 from tests.support.http_server import serving
+from tests.support.memory_store import ManualClock
 
 DIMENSIONS = {"Job": "compactor-test", "Environment": "test"}
 PATIENCE_SECONDS = 30.0  # of a slow server; the client gives up before

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws.emr_job import EmrJob
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.control.snapshot import JobState
 from compactor.core.errors import AccessError, SettingsError
 from compactor.ops.doctor import account_checks
@@ -18,6 +17,7 @@ from compactor.wiring.app import App
 from compactor.wiring.control import emr_job
 from compactor.wiring.settings_files import job_arguments
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
+from tests.support.memory_store import ManualClock, MemoryStore
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

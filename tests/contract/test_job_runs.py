@@ -15,13 +15,13 @@ from moto.moto_api import state_manager
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.emr_job import STATES, EmrJob
 from compactor.adapters.aws.glue_job import GlueJob
-from compactor.adapters.memory.glue import MemoryGlue
-from compactor.adapters.memory.store import ManualClock
 from compactor.control.snapshot import JobRuns, JobState
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.settings.sections import Emr
 from tests.support.aws_stand_in import REGION
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
+from tests.support.memory_glue import MemoryGlue
+from tests.support.memory_store import ManualClock
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import Batch, Log, LogRecord, Partition, TopicFacts
@@ -32,6 +31,7 @@ from tests.support.log_cases import (
 )
 from tests.support.memory_kafka import MemoryKafka
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.memory_store import ManualClock
 
 BROKER = pytest.param("broker", marks=pytest.mark.full)
 STREAMS = ["memory", "fan-out", "fan-out over http", "moto"]

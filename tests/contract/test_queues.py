@@ -11,10 +11,10 @@ from botocore.stub import ANY, Stubber
 
 from compactor.adapters.aws.clients import aws_client
 from compactor.adapters.aws.messages import SnsTopic, SqsQueue
-from compactor.adapters.memory.glue import MemoryNotifier, MemoryQueue
 from compactor.control.snapshot import Notifier, Queue, QueueDepth
 from compactor.core.errors import AccessError
 from tests.support.aws_stand_in import REGION
+from tests.support.memory_glue import MemoryNotifier, MemoryQueue
 
 
 @dataclass(frozen=True)

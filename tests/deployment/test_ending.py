@@ -13,7 +13,6 @@ from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.glue_job import GlueJob
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.ports import ProcessName
 from compactor.ledger.heartbeat import Heartbeat
 from compactor.settings.settings import Settings
@@ -28,6 +27,7 @@ from tests.deployment.deployments import Deployment
 from tests.deployment.test_canary import deployed, release
 from tests.deployment.test_deploying import root, session
 from tests.support.aws_account.account import Account
+from tests.support.memory_store import ManualClock, MemoryStore
 
 __all__ = ["deployed", "release", "root", "session"]  # fixtures
 

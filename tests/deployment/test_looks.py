@@ -10,7 +10,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.glue_table import GlueTable
-from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.snapshot import JobState
 from compactor.core.errors import CompactorError
 from compactor.settings.settings import LEASE_SECONDS
@@ -23,6 +22,7 @@ from tests.deployment.resolving import ROOT, parameters_of, resources, template
 from tests.support.aws_account import glue_rules
 from tests.support.aws_account.account import Account
 from tests.support.control_scene import Scene
+from tests.support.memory_glue import MemoryGlue
 
 GLUES_FILES = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
 """What a folder that Glue fills takes, as far as any way of filling it goes."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
@@ -19,6 +18,7 @@ from compactor.wiring.control import control_plane
 from tests.deployment.permissions import allows, statements
 from tests.deployment.resolving import Document, parameters_of, resources, template
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at
+from tests.support.memory_glue import MemoryGlue, MemoryNotifier
 from tests.support.rebuilding import rebuild
 from tests.support.s3_messages import SHAPES
 

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.native.module import is_installed
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.changes import Commit
 from compactor.settings.settings import parse_settings
 from compactor.wiring import operating, streaming
 from compactor.wiring.app import App
 from tests.support import extras
 from tests.support.engines import NATIVE, PLAIN, engine_without_spark
+from tests.support.memory_store import MemoryStore
 from tests.support.small_day import FOLDER, MANIFEST, expected, input_files, shown_rejects, shown_rows
 
 RAW = "s3://raw/small_day/"

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.aws.s3.store import S3Store
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import CompactorError, OperatorError, StuckError
 from compactor.core.layout import KEEP_MARKER, base_name
@@ -22,6 +21,7 @@ from compactor.wiring import operating, streaming
 from compactor.wiring.app import App
 from tests.faults.s3_server import REGION, S3Server
 from tests.support.engines import DEFAULT, PLAIN, engine_without_spark
+from tests.support.memory_store import ManualClock
 
 BUCKET = "lake"
 DAY = "2025-12-21"

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compactor.adapters.iceberg.opening import open_catalog
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.crash_points import CrashPoint
 from compactor.settings.settings import load_settings
 from compactor.wiring import operating
@@ -30,6 +29,7 @@ from tests.faults.tally import TALLY, Kind
 from tests.support.engines import engine_in_turns
 from tests.support.extras import NATIVE
 from tests.support.iceberg_tables import rest_place
+from tests.support.memory_store import ManualClock
 from tests.support.rest_catalog import RestCatalogServer
 
 STEPS = list(CrashPoint)

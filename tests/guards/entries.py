@@ -14,9 +14,6 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
         "claims are not read from a journal with a gap": "False",
         "a key in an indexed block of claims is not free": "pass",
     },
-    "tests/contract/test_claims.py tests/unit/sources/test_planning.py": {
-        "a claim in memory is not overwritten": "{key: self._claims.__setitem__(key, fresh) or fresh for key in keys}",
-    },
     "tests/contract/test_job_runs.py": {
         "a start that meets a run is an outcome": "False",
     },

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.ports import Claim
 from compactor.wiring import finding, planning
@@ -14,6 +13,7 @@ from tests.protocol.configurations import claims
 from tests.protocol.traces import Claimed, Trace
 from tests.support.building import MIB, new_harness
 from tests.support.harness import DiedError, Harness
+from tests.support.memory_store import MemoryClaims
 from tests.support.rebuilding import WatchedStore
 from tests.support.s3_messages import notification
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout, base_name
@@ -18,6 +17,7 @@ from tests.protocol.configurations import Configuration, landing
 from tests.protocol.traces import Chained, Trace
 from tests.support.harness import DiedError
 from tests.support.memory_kafka import MemoryKafka
+from tests.support.memory_store import ManualClock, MemoryMetrics, MemoryStore
 from tests.support.rebuilding import NEVER, WatchedStore
 
 TOPIC = LogName("kafka", "main", "events")

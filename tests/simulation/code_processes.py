@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
@@ -24,6 +23,7 @@ from tests.simulation.scheduler import Process, Scheduler
 from tests.simulation.store import Line
 from tests.simulation.topics import TOPIC
 from tests.support.fakes import PlainEngine
+from tests.support.memory_glue import MemoryGlue, MemoryNotifier
 
 POLL_SECONDS = 5.0
 REDRIVEN: tuple[Kind, ...] = ("manifests", "files")

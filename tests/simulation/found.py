@@ -15,7 +15,6 @@ SEEDS: Mapping[str, int] = {
     "a late manifest whose files were taken over never takes effect": 7,
     "an id is bound to its first manifest for good": 7,
     "a done manifest is marked for the next summary": 1,
-    "a claim in memory is not overwritten": 1,
     "a message is redelivered if another planner may still write its file": 5,
     "clean-up leaves the staging of a rebuild": 3,
     "an intention is on record before anything expires, so that the next run finishes it": 21,

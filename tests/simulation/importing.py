@@ -19,6 +19,8 @@ from tests.simulation.scheduler import START
 from tests.simulation.threads import scheduler
 
 PACKAGE = "compactor"
+STAND_INS = ("tests.support.memory_glue", "tests.support.memory_store")
+"""The modules of tests that take part in a simulation as if they were of the package."""
 
 
 def _wall_seconds() -> float:
@@ -74,6 +76,10 @@ def _import(
     return builtins.__import__(name, namespace, local, fromlist, level)
 
 
+def _is_simulated(module: str) -> bool:
+    return module in STAND_INS or module == PACKAGE or module.startswith(PACKAGE + ".")
+
+
 class _Loader(Loader):
     def __init__(self, inner: Any, change: Callable[[ModuleType], None]) -> None:
         self._inner = inner
@@ -90,7 +96,7 @@ class _Loader(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules of the package as always, and gives them other builtins."""
+    """Finds the modules that are simulated as always, and gives them other builtins."""
 
     def __init__(self, changes: Mapping[str, Callable[[ModuleType], None]]) -> None:
         self._changes = changes
@@ -98,7 +104,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != PACKAGE and not fullname.startswith(PACKAGE + "."):
+        if not _is_simulated(fullname):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -112,7 +118,7 @@ def install(changes: Mapping[str, Callable[[ModuleType], None]]) -> None:
     Args:
         changes: By module, a function that replaces something in it right after its import.
     """
-    loaded = [name for name in sys.modules if name == PACKAGE or name.startswith(PACKAGE + ".")]
+    loaded = list(filter(_is_simulated, sys.modules))
     if loaded:
         raise RuntimeError(f"{loaded[0]} was imported before the simulation; expected a process of its own")
     sys.meta_path.insert(0, _Finder(changes))

@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from compactor.adapters.memory.store import MemoryClaims, MemoryStore, MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import Claim, ObjectInfo
 from tests.simulation.faults import SHAKEN_CALLS, Fault, Faults
 from tests.simulation.scheduler import Death, Process, Scheduler
+from tests.support.memory_store import MemoryClaims, MemoryStore, MemoryWriter
 
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from compactor.adapters.memory.glue import MemoryGlue
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.control.snapshot import JobState
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import CompactorError
@@ -34,6 +32,8 @@ from tests.simulation.topics import (
     TopicOracle,
     is_landed,
 )
+from tests.support.memory_glue import MemoryGlue
+from tests.support.memory_store import MemoryClaims
 from tests.support.s3_messages import notification
 
 BUCKET, ROOT = "lake", "s3://lake"

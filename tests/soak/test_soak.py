@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.store import MemoryClaims, MemoryStore
 from compactor.core.layout import folder as as_folder
 from compactor.ndjson.inspection import REASONS
 from compactor.settings.settings import parse_settings
@@ -32,6 +31,7 @@ from tests.soak.trouble import Expected, lasting_rules
 from tests.soak.verification import verification
 from tests.support.extras import NATIVE, VERSITYGW
 from tests.support.fakes import PlainEngine
+from tests.support.memory_store import MemoryClaims, MemoryStore
 
 SEED = 20251221
 

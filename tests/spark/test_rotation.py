@@ -11,13 +11,13 @@ from threading import Event, Lock
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryMetrics
 from compactor.job.results import Result
 from compactor.wiring import streaming
 from compactor.wiring.opening import spark_session
 from tests.support.engine_workspace import EngineWorkspace, NewWorkspace
 from tests.support.extras import NATIVE
 from tests.support.logged import events_logged
+from tests.support.memory_store import MemoryMetrics
 
 MOST = 10
 THIRTY = 30

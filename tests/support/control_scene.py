@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier, MemoryQueue
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.control.decisions import ActionKind
 from compactor.control.gathering import Sources
 from compactor.control.notices import Notices
@@ -17,6 +15,8 @@ from compactor.ledger.heartbeat import Runs
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.settings.control_policy import Policy
+from tests.support.memory_glue import MemoryGlue, MemoryNotifier, MemoryQueue
+from tests.support.memory_store import ManualClock, MemoryMetrics, MemoryStore
 
 LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.errors import AccessError, StoreUnavailable
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import EngineRules, Staged, StagedOutput, StageRequest
@@ -26,6 +25,7 @@ from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import RESCUED_COLUMN, SchemaVersion, metadata_names
+from tests.support.memory_store import MemoryWriter
 from tests.support.parquet_ids import MAP_WITH_IDS, with_field_id
 
 T = TypeVar("T")

@@ -13,8 +13,6 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
-from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest, ManifestFile
@@ -36,6 +34,8 @@ from compactor.sources.planner import Planner
 from compactor.wiring import operating, planning, streaming
 from compactor.wiring.app import App
 from tests.support.fakes import PlainEngine
+from tests.support.memory_store import ManualClock, MemoryClaims, MemoryMetrics, MemoryStore
+from tests.support.memory_table import MemoryTable
 from tests.support.recent_commits import recent_commit
 
 FINISH_CHECK_SECONDS = 0.002

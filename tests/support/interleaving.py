@@ -7,9 +7,9 @@ from enum import StrEnum
 from itertools import count
 from typing import Any, TypeVar
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import CompactorError
 from tests.support.harness import DiedError
+from tests.support.memory_store import MemoryStore
 
 World = TypeVar("World")
 

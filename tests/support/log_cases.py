@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from compactor.adapters.aws.kinesis import KinesisStreams, Pace, Source
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import Batch, KafkaLog, Log, LogRecord
 from tests.support.kinesis_server import create_stream, delete_stream, kinesis_client, until_active
 from tests.support.memory_kafka import MemoryKafka
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.memory_store import ManualClock
 
 LIMIT_BYTES = 1_000_000
 

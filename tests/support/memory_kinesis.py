@@ -11,9 +11,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.kinesis import KinesisStreams, Pace, Source
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LAST_HASH
+from tests.support.memory_store import ManualClock
 
 STREAM = LogName("kinesis", "main", "events")
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from compactor.adapters.memory.store import MemoryWriter
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
@@ -15,6 +14,7 @@ from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.rebuild.rebuilder import RebuildReport
 from compactor.wiring import operating, rebuilding
 from tests.support.harness import DiedError, Harness, rows_of
+from tests.support.memory_store import MemoryWriter
 
 NEVER = -1
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryStore
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
@@ -17,6 +16,7 @@ from compactor.sources.claiming import claim_key
 from compactor.sources.events.builder import Builder, Built
 from compactor.wiring import planning
 from compactor.wiring.app import App
+from tests.support.memory_store import ManualClock, MemoryClaims, MemoryStore
 
 MIB = 1024 * 1024
 TEN = tuple(f"kind-{number}" for number in range(10))

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from compactor.adapters.memory.store import ManualClock
-from compactor.adapters.memory.table import MemoryTable
 from compactor.schema.schema import Column, SchemaVersion
 from compactor.table.catalog import TableCatalog, TableFile, TableHead
+from tests.support.memory_store import ManualClock
+from tests.support.memory_table import MemoryTable
 
 OWNER = "file:///lake/state/"
 DATE = "2026-01-02"

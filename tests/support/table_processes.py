@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compactor.adapters.memory.store import ManualClock, MemoryStore
-from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.documents.changes import Commit, Merge, StagedFile
 from compactor.core.documents.table_records import MergedFile, MergedPart, TableBatch
 from compactor.core.errors import CompactorError, StagingError
@@ -22,6 +20,8 @@ from compactor.table.committer import Committer, Progress
 from compactor.table.merging.remainders import Remainders
 from compactor.table.named import NamedManifests, Published
 from compactor.table.unmerged import committed_files
+from tests.support.memory_store import ManualClock, MemoryStore
+from tests.support.memory_table import Answer, MemoryTable
 from tests.support.table_catalogs import DATE, version
 
 Meeting = Callable[[], None]

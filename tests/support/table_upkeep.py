@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.layout import Layout
 from compactor.ledger.ledger import Ledger
@@ -11,6 +10,7 @@ from compactor.ledger.table.batches import TableBatches
 from compactor.ops.table.maintainer import Maintainer
 from compactor.table.catalog import TableCatalog
 from compactor.table.upkeep import KeepRule
+from tests.support.memory_store import ManualClock, MemoryStore
 from tests.support.table_catalogs import DATE
 
 LAYOUT = Layout(manifests="/lake/manifests", output="/lake/output", state="/lake/state")

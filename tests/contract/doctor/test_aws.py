@@ -11,13 +11,13 @@ import pytest
 from moto import settings as moto_settings
 
 from compactor.adapters.aws.account import AwsAccount
-from compactor.adapters.memory.store import ManualClock
 from compactor.adapters.stores import StoreSpec
 from compactor.core.errors import StoreUnavailable
 from compactor.ops.doctor import service_checks
 from compactor.ops.doctor.findings import Finding, ok, warning
 from tests.contract.doctor.workspace import ACCOUNT, Workspace, examined, make_job, make_table, only_fault
 from tests.support.aws_stand_in import REGION
+from tests.support.memory_store import ManualClock
 
 
 def test_looking_may_be_denied(workspace: Workspace, denied: Callable[..., None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.store import MemoryStore
+from tests.support.memory_store import MemoryStore
 
 FOLDER = "/w/manifests/"
 WAIT_SECONDS = 30.0

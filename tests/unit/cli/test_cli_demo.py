@@ -20,7 +20,6 @@ from compactor.adapters.aws.clients import dynamodb_client, s3_client
 from compactor.adapters.aws.dynamo_claims import DynamoClaims
 from compactor.adapters.aws.local_setup import make_buckets, make_claims_table
 from compactor.adapters.aws.s3.store import S3Store
-from compactor.adapters.memory.store import MemoryStore
 from compactor.cli.commands.demo import parse_size
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import OperatorError
@@ -36,6 +35,7 @@ from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import parse_settings
 from compactor.wiring.settings_files import settings_at
 from tests.support.hostile_names import check_shown, passed
+from tests.support.memory_store import MemoryStore
 
 SIZES = {"100mb": 100_000_000, "1gb": 1_000_000_000, "20 MB": 20_000_000}
 LIMITS = Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 30)

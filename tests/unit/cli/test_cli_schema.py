@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.cli.schema_versions import SHOWN_COLUMNS, SHOWN_VERSIONS
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
+from tests.support.memory_store import ManualClock
 from tests.support.settings_files import write_settings
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.notices import Notices
 from compactor.control.snapshot import JobSeen, JobState
 from compactor.core.errors import StoreUnavailable
 from compactor.core.text.safe_text import visible
 from tests.support.control_scene import LAYOUT, BrokenQueue, Scene
 from tests.support.fakes import FaultyStore
+from tests.support.memory_glue import MemoryGlue
 
 LETTER = (
     "1 S3 event is in the dead-letter queue; "

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.glue import MemoryGlue
 from compactor.control.snapshot import JobState, QueueDepth, Source
 from compactor.core.errors import AccessError, CredentialsMissing, SettingsError
 from compactor.ledger.backlog import WaitingManifests
@@ -15,6 +14,7 @@ from compactor.wiring.control import control_plane
 from tests.support.control_scene import LAYOUT, BrokenQueue, Scene, kinds
 from tests.support.fakes import FaultyStore
 from tests.support.harness import GOOD, Harness
+from tests.support.memory_glue import MemoryGlue
 
 
 def test_a_job_that_is_down_is_started_once() -> None:

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from compactor.adapters.aws.cloudwatch import CloudWatchMetrics
-from compactor.adapters.memory.glue import MemoryGlue, MemoryNotifier
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.control.decisions import ActionKind
 from compactor.control.plane import Check, ControlPlane
 from compactor.core.documents.records import RunHeartbeat
@@ -15,6 +13,8 @@ from compactor.core.errors import SettingsError
 from compactor.core.rules.sharding import taker
 from compactor.settings.settings import Settings, parse_settings
 from compactor.wiring.control import control_plane
+from tests.support.memory_glue import MemoryGlue, MemoryNotifier
+from tests.support.memory_store import ManualClock, MemoryMetrics, MemoryStore
 from tests.support.recent_commits import recent_commit
 
 NAMES = [f"m-{number}" for number in range(40)]

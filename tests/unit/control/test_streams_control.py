@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from compactor.adapters.memory.glue import MemoryGlue
-from compactor.adapters.memory.store import MemoryMetrics
 from compactor.core.errors import SettingsError
 from compactor.wiring.control import control_plane
+from tests.support.memory_glue import MemoryGlue
+from tests.support.memory_store import MemoryMetrics
 from tests.support.streams import StreamsInMemory, stream_settings
 
 OWN = {"name": "clicks", "job": "own", "input": {"allowed_prefixes": ["s3://lake/raw/clicks"]}}

@@ -7,7 +7,6 @@ import pytest
 
 from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.local.native.threads import ThreadBinWorkers
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.rules.sharding import Shard
 from compactor.cost import cost
 from compactor.cost.cost import Requests
@@ -20,6 +19,7 @@ from compactor.wiring import engines, streaming
 from tests.support import extras
 from tests.support.fakes import LIMITS, FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness
+from tests.support.memory_store import MemoryStore
 
 REQUESTS = {
     "stat": Requests(gets=1),

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.native.kernel import NativeKernel
-from compactor.adapters.memory.store import MemoryStore, MemoryWriter
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError, StoreUnavailable
@@ -20,6 +19,7 @@ from compactor.engines.native.bin_task import MAX_PASSES, BinResult, BinTask, wr
 from compactor.ledger.sizing import is_right_sized
 from tests.support import extras
 from tests.support.fakes import FaultyStore
+from tests.support.memory_store import MemoryStore, MemoryWriter
 from tests.support.native_rows import plan_of, rules_of, schema_of
 
 extras.NATIVE.need()

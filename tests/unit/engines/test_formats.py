@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.native.kernel import NativeKernel
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.engines.native.bin_task import BinTask, write_bin
@@ -14,6 +13,7 @@ from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import Limits
 from tests.support import extras
+from tests.support.memory_store import MemoryStore
 from tests.support.native_rows import plan_of, rules_of, schema_of
 from tests.unit.cli.zoo import CASES
 

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from blake3 import blake3
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import AccessError, CredentialsRefused, LinkRefused, ScratchFull, StoreUnavailable
@@ -29,6 +28,7 @@ from compactor.ndjson.grok import Decoded
 from compactor.ndjson.kinds.formats import Formats
 from compactor.ndjson.lines import HONEST_RATIO, Limits, RejectLimits
 from tests.support.fakes import FaultyStore
+from tests.support.memory_store import MemoryStore
 from tests.support.native_rows import ALL_LINES, rules_of
 
 STAGING = "s3://state/staging/m-1/1/"

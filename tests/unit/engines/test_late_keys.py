@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
@@ -19,6 +18,7 @@ from tests.support import extras
 from tests.support.engines import NATIVE, engine_without_spark
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
+from tests.support.memory_store import MemoryStore
 
 extras.NATIVE.need()
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.engines.parquet_files import StoredParquet, open_parquet
 from compactor.sources.inventory import tables
+from tests.support.memory_store import MemoryStore
 
 COLUMNS = tuple(f"column_{number}" for number in range(20))
 

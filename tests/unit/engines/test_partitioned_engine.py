@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import AccessError, StagingError, StoreUnavailable
@@ -29,6 +28,7 @@ from compactor.engines.rows_place import RowsPlace
 from compactor.engines.staged_files import verify_staged
 from compactor.schema.schema import RESCUED_COLUMN, RESCUED_TYPE, Column, SchemaVersion
 from tests.support.harness import Harness
+from tests.support.memory_store import ManualClock, MemoryStore
 
 KEYS = ("ts", "who")
 DAY_AND_WHO = ("day(ts)", "identity(who)")

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.engines.engine import RowPlan
 from compactor.engines.spark import python_rows
 from compactor.engines.spark.python_rows import PythonRows
 from compactor.ndjson.rawjson import texts
 from compactor.schema.column_types import canonical_text, value_of
 from compactor.schema.schema import RESCUED_TYPE, Column, SchemaVersion
+from tests.support.memory_store import MemoryStore
 from tests.support.parquet_ids import field_ids
 
 NOW = datetime(2025, 12, 21, 1, 2, 3, 456789, tzinfo=UTC)

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import StagingError
 from compactor.engines.spark.footers import COPY_BYTES, WholeFooterTask, copy_with_whole_footer
+from tests.support.memory_store import MemoryStore
 from tests.support.parquet_ids import field_ids
 
 TASK = WholeFooterTask("/s/out/part-0.parquet", "/s/ids/")

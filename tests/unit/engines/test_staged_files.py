@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import StagingError, StoreUnavailable
@@ -17,6 +16,7 @@ from compactor.schema.column_types import parse_type
 from compactor.schema.registry import EMPTY_SCHEMA
 from compactor.schema.schema import DeclaredColumn, extend
 from tests.support.fakes import FaultyStore, arrow_type
+from tests.support.memory_store import ManualClock, MemoryStore
 
 NOW = ManualClock().now()
 SCHEMA = extend(EMPTY_SCHEMA, {"a": "/r/1", "b": "/r/2"}, names="safe", max_columns=9, manifest_id="m", now=NOW)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.layout import ManifestKey
 from compactor.job import table_commits
 from compactor.job.publication import Publisher
@@ -17,6 +16,7 @@ from compactor.table.committer import Progress
 from compactor.table.named import Published
 from compactor.wiring import streaming, table_sink
 from tests.support.harness import DAY, GOOD, Harness, sink_of
+from tests.support.memory_table import Answer
 
 SECONDS = 60.0
 

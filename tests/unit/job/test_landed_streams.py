@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from compactor.adapters.memory.store import ManualClock
 from compactor.cli.entry import compactor as command
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
@@ -20,6 +19,7 @@ from compactor.wiring import streaming
 from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.memory_store import ManualClock
 from tests.support.settings_files import write_settings
 
 NATIVE.need()

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.ops.rebuild.successor import Found, found_at
 from tests.support.harness import DAY, Harness
+from tests.support.memory_store import MemoryStore
 
 DEFAULT = {"metadata_columns": ["file_date"]}
 WITH_KEY = b'{"id":"1","file_date":"the first"}\n{"id":"2"}\n'

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.records import RunHeartbeat
 from compactor.core.errors import AccessError
@@ -25,6 +24,7 @@ from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, LIFE_SECONDS,
 from compactor.wiring import streaming
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import GOOD, DiedError, Harness, dying_at
+from tests.support.memory_store import ManualClock, MemoryStore
 
 LAYOUT = Layout(manifests="/w/manifests", output="/w/output", state="/w/state")
 NAMES = [f"2026-01-02-{number:04}" for number in range(60)]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.errors import StoreUnavailable
 from compactor.core.logs.names import LogName
 from compactor.core.logs.ports import LiveLog
@@ -16,6 +15,7 @@ from compactor.wiring import operating, streaming
 from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.memory_store import ManualClock
 from tests.support.settings_files import write_settings
 
 NATIVE.need()

@@ -10,7 +10,6 @@ from typing import Self
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.documents.changes import Commit
 from compactor.core.errors import CompactorError
@@ -21,6 +20,7 @@ from compactor.job.service import Service
 from compactor.wiring import streaming, table_sink
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness, dying_at, sink_of
 from tests.support.interleaving import interleave
+from tests.support.memory_table import Answer
 
 pytestmark = pytest.mark.usefixtures("short_commit_pauses")
 

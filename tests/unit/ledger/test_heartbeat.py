@@ -9,12 +9,12 @@ from datetime import timedelta
 import pytest
 
 from compactor.adapters.local.machine import MachineProcesses
-from compactor.adapters.memory.store import ManualClock
 from compactor.core.ports import ProcessName
 from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs, StoreClock
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
 from tests.support.logged import events_logged
+from tests.support.memory_store import ManualClock
 
 
 class NamedProcesses:

@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import RecordUnreadable, StoreUnavailable
 from compactor.ledger.history.run_levels import FANOUT, PAGE_ROWS, RunLevels, digest_of, open_run, write_run
 from tests.support.fakes import FaultyStore
+from tests.support.memory_store import MemoryStore
 
 FOLDER = "/log-index/"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.ndjson.lines import Limits
 from compactor.ops.suggest import suggester
 from compactor.ops.suggest.suggester import SchemaSuggester
+from tests.support.memory_store import MemoryStore
 
 
 def test_a_sample_of_long_lines_has_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

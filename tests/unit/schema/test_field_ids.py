@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.layout import Layout
 from compactor.schema.field_ids import MAX_COLUMN_ID, METADATA_IDS, RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.registry import EMPTY_SCHEMA, SchemaRegistry
 from compactor.schema.schema import METADATA_COLUMNS, ColumnLimits, SchemaVersion, extend, without
+from tests.support.memory_store import ManualClock, MemoryStore
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

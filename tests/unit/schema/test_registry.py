@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.core.errors import RecordUnreadable, SettingsError, StoreUnavailable
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore
 from compactor.schema.registry import EMPTY_SCHEMA, SchemaRegistry
 from compactor.schema.schema import ColumnLimits, DeclaredColumn
 from tests.support.fakes import FaultyStore
+from tests.support.memory_store import ManualClock, MemoryStore
 
 LAYOUT = Layout("/w/manifests", "/w/output", "/w/state")
 

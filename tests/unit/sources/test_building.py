@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name
 from compactor.ledger.accounts.reading import Scope
@@ -15,6 +14,7 @@ from compactor.wiring import finding, operating
 from tests.support.building import MIB, build, in_effect, new_harness, pending, places, put, seal
 from tests.support.fakes import FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness
+from tests.support.memory_store import MemoryClaims
 from tests.support.rebuilding import rebuild
 from tests.support.recent_commits import recent_commit
 from tests.support.redriving import exhaust, redrive

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from compactor.adapters.claims import StreamClaims
-from compactor.adapters.memory.store import ManualClock, MemoryClaims, MemoryStore
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import SettingsError
 from compactor.core.layout import Layout
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.state import State
 from compactor.sources.claiming import Claimer, claim_key
+from tests.support.memory_store import ManualClock, MemoryClaims, MemoryStore
 
 
 def test_settings_without_streams_take_over_no_claim_of_a_stream() -> None:

@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import MemoryStore
 from compactor.adapters.source_listing import SourceListing
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit
@@ -30,6 +29,7 @@ from compactor.sources.folders.planning import FolderPlanner, OnReplaced, change
 from compactor.sources.plan import LeftOut
 from compactor.wiring import finding, planning, rebuilding, streaming
 from tests.support.harness import DiedError, Harness, dying_at
+from tests.support.memory_store import MemoryStore
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
 FIRST_NS = 1_767_000_000 * 10**9

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.manifest_parsing import parse_manifest
@@ -35,6 +34,7 @@ from tests.support.kpl import aggregated
 from tests.support.landed import landed_lines
 from tests.support.logged import events_logged
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.memory_store import ManualClock, MemoryMetrics, MemoryStore
 from tests.support.sampling import few
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.sources.candidates import Candidate, Group
 from compactor.sources.claiming import claim_key
@@ -19,6 +18,7 @@ from compactor.sources.unplanned import Unplanned
 from compactor.wiring import finding, planning
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, Harness, written
+from tests.support.memory_store import MemoryClaims
 
 DAYS = ("2025-12-30", "2025-12-31", "2026-01-01", "undated")
 LINE = b'{"id": "1"}\n'

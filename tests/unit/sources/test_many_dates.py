@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import PlanCrashPoint
 from compactor.core.documents import manifest_parsing
 from compactor.core.documents.manifest import Manifest, ManifestFile
@@ -28,6 +27,7 @@ from tests.support.building import MIB, build, new_harness, parts_of, pending, p
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, Harness
 from tests.support.logged import events_logged
+from tests.support.memory_store import MemoryClaims
 
 ROW = b'{"id": "1"}\n'
 DAYS = [(date(2025, 1, 1) + timedelta(days=number)).isoformat() for number in range(60)]

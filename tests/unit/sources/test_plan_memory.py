@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.ports import Claim, ObjectInfo
 from tests.support.folders import folder_planner
 from tests.support.harness import Harness
+from tests.support.memory_store import MemoryClaims
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from compactor.adapters.claims import JournalClaims
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint, OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import ManifestFile
@@ -22,6 +21,7 @@ from compactor.wiring import finding
 from tests.support.folders import folder_planner
 from tests.support.harness import DAY, DiedError, Harness, dying_at, one_at_a_time
 from tests.support.interleaving import interleave
+from tests.support.memory_store import MemoryClaims
 from tests.support.rebuilding import NEVER, WatchedStore
 
 ROW = b'{"id": "1"}\n'

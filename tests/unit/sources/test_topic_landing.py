@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import ManualClock, MemoryMetrics, MemoryStore
 from compactor.core.documents.landing import LandedLink
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.errors import SettingsError
@@ -26,6 +25,7 @@ from tests.support.harness import DiedError
 from tests.support.interleaving import Meddling, at_change, dying
 from tests.support.landed import landed_lines
 from tests.support.memory_kafka import MemoryKafka, MemoryPartition
+from tests.support.memory_store import ManualClock, MemoryMetrics, MemoryStore
 from tests.support.sampling import few
 
 LAYOUT = Layout("s3://lake/m", "s3://lake/o", "s3://lake/s")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.errors import OperatorError, StoreUnavailable, StuckError, TableCommitUnknown, TableConflict
 from compactor.core.layout import base_name
 from compactor.table import changes, committer
 from compactor.table.applying import Applier
 from compactor.table.named import Published
 from tests.support.harness import DiedError
+from tests.support.memory_table import Answer
 from tests.support.table_catalogs import version
 from tests.support.table_processes import Process, TableWorld
 

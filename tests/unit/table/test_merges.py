@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, StuckError
 from compactor.ledger import change_log
@@ -15,6 +14,7 @@ from compactor.table import changes, committer
 from compactor.table.applying import Applied, Refused
 from compactor.table.named import Published
 from tests.support.harness import DiedError
+from tests.support.memory_table import Answer
 from tests.support.table_processes import Meeting, TableWorld
 from tests.unit.table.test_committer import ANSWERS, at, watched
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.documents.table_records import BatchedManifest
 from compactor.core.errors import (
     AccessError,
@@ -23,6 +22,7 @@ from compactor.table.applying import MAX_HELD, REFUSALS, TRIES
 from compactor.table.catalog import TableChange
 from compactor.table.named import UNTOLD, Published
 from tests.support.harness import DiedError
+from tests.support.memory_table import Answer
 from tests.support.table_catalogs import version
 from tests.support.table_processes import STEPS_A_MANIFEST, Process, TableWorld
 from tests.unit.table.test_committer import ANSWERS, at, watched

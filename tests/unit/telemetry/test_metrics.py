@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryMetrics
 from compactor.adapters.metrics_sinks import DroppedMetrics
 from compactor.core.distributions import Distribution
 from compactor.core.errors import AccessError, StoreUnavailable, StuckError
@@ -19,6 +18,7 @@ from compactor.job.service import FLUSH_SECONDS
 from compactor.telemetry.metrics import CATALOGUE
 from tests.support.fakes import PlainEngine
 from tests.support.harness import FLAWED, GOOD, DiedError, Harness
+from tests.support.memory_store import MemoryMetrics
 from tools.events_table import with_tables
 
 TARGET = 1000

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.local.store import LocalStore
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, SettingsError, StoreUnavailable
 from compactor.core.layout import is_delivery, is_seen_by_stream, probe
@@ -25,6 +24,7 @@ from compactor.wiring import operating
 from compactor.wiring.app import App
 from tests.contract.doctor.workspace import ANSWER, install_java
 from tests.support.extras import NATIVE
+from tests.support.memory_store import ManualClock, MemoryStore
 
 GIB = 1024**3
 PLACES = {"manifests": "s3://own/manifests", "output": "s3://lake/events", "state": "s3://own/state"}

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from compactor.adapters.memory.store import ManualClock, MemoryStore
 from compactor.ops.doctor.checkup import Environment, checks_of
 from compactor.ops.doctor.findings import run_checks
 from compactor.ops.doctor.service_checks import try_stream
 from compactor.settings.settings import load_settings
 from tests.support.memory_kinesis import STREAM, MemoryKinesis
+from tests.support.memory_store import ManualClock, MemoryStore
 from tests.support.settings_files import write_settings
 
 

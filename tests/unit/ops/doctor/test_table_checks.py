@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compactor.adapters.memory.table import MemoryTable
 from compactor.cli.entry import compactor as command
 from compactor.core.errors import AccessError, CompactorError, ExtraMissing, OperatorError, StoreUnavailable
 from compactor.ops.doctor.service_checks import iceberg_table
 from compactor.table.catalog import TableCatalog, TableChange
 from compactor.table.standing import ListedTable
 from tests.support.iceberg_tables import NAME, sql_place
+from tests.support.memory_table import MemoryTable
 from tests.support.settings_files import write_settings
 from tests.support.table_catalogs import OWNER, version
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents import manifest_parsing
 from compactor.ops.erase.inputs import HeldInput
 from compactor.upkeep.cleaner import Kind
@@ -10,6 +9,7 @@ from compactor.wiring import operating
 from tests.support.erasing import ALICE, OTHERS, PLAIN, check_tidy, erase, holding
 from tests.support.expiring import NEXT_DAY, expire, wait_and_close
 from tests.support.harness import DAY, Harness
+from tests.support.memory_store import MemoryStore
 from tests.support.redriving import exhaust, new_harness
 
 

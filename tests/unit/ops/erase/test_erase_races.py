@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.changes import Erasure, Why
 from compactor.core.errors import AccessError, CompactorError, OperatorError, StuckError, TryAgainError
@@ -12,6 +11,7 @@ from compactor.ops.table.maintainer import Maintainer
 from compactor.wiring import table_sink
 from tests.support.erasing import PLAIN, ROWS, check_tidy, deliver, erase, holding
 from tests.support.harness import DiedError, Harness, dying_at, sink_of
+from tests.support.memory_table import Answer
 from tests.support.rebuilding import rebuild
 
 

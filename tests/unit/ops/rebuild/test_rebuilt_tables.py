@@ -4,11 +4,11 @@ from contextlib import suppress
 
 import pytest
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import CompactorError
 from compactor.wiring import table_sink
 from tests.support.harness import GOOD, DiedError, Harness, dying_at, sink_of
+from tests.support.memory_table import Answer
 from tests.support.rebuilding import rebuild
 
 STEPS = (CrashPoint.DECIDED, CrashPoint.PUBLISHED_ONE, CrashPoint.PUBLISHED, CrashPoint.DONE, CrashPoint.UNSTAGED)

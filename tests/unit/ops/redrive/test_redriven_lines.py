@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.documents.records import FileReport, FileStatus, RedrivenInput
 from compactor.core.errors import StagingError
@@ -27,6 +26,7 @@ from compactor.ops.redrive.reject_lines import (
     WrittenLines,
     write_lines,
 )
+from tests.support.memory_store import MemoryStore
 
 LIMITS = Limits(max_line_bytes=12, max_decompressed_bytes=1 << 20)
 NOW = Limits(max_line_bytes=30, max_decompressed_bytes=1 << 20)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.documents.records import FileStatus
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.history.redrive_log import RedriveLog
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
+from tests.support.memory_store import MemoryClaims
 from tests.support.redriving import (
     CASES,
     LEASE_SECONDS,

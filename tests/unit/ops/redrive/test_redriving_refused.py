@@ -9,7 +9,6 @@ from typing import Any, get_args
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.adapters.memory.store import MemoryClaims
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import Accepted, FileStatus
@@ -25,6 +24,7 @@ from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
+from tests.support.memory_store import MemoryClaims
 from tests.support.redriving import (
     LONG,
     SHORT_LINES,

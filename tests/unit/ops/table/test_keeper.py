@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from compactor.adapters.memory.table import MemoryTable
 from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.errors import OperatorError, SettingsError
 from compactor.job import table_commits
@@ -14,6 +13,7 @@ from compactor.table.catalog import TableFile, TableHead
 from compactor.wiring import operating, table_sink
 from tests.support.expiring import NEXT_DAY, closed_days, compacted, expire, wait_and_close
 from tests.support.harness import DAY, GOOD, Harness, sink_of
+from tests.support.memory_table import MemoryTable
 from tests.support.meters import on_each
 from tests.support.rebuilding import rebuild
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.errors import OperatorError, StoreUnavailable, TableCommitUnknown, TableConflict, TryAgainError
 from compactor.ops.table import maintainer as maintainer_module
 from compactor.ops.table.maintainer import TRIES, UpkeepReport
@@ -19,6 +18,7 @@ from compactor.table.catalog import TableChange, TableFile, TableHead
 from compactor.table.upkeep import LOOSE_MANIFESTS, TableHistory
 from compactor.wiring import table_sink
 from tests.support.harness import GOOD, Harness, sink_of
+from tests.support.memory_table import Answer, MemoryTable
 from tests.support.table_catalogs import DATE, version
 from tests.support.table_upkeep import OWNER, maintainer
 

@@ -9,7 +9,6 @@ from itertools import cycle, product
 import pytest
 from _pytest.mark import ParameterSet
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.documents.changes import Why
 from compactor.core.errors import CompactorError, OperatorError, RecordUnreadable, SettingsError, TableConflict
 from compactor.core.ports import ObjectWriter
@@ -18,6 +17,7 @@ from compactor.ops.table.merger import TRIES, MergeReport
 from compactor.ops.table.removing import remove_leftovers
 from compactor.wiring import operating, table_sink
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
+from tests.support.memory_table import Answer
 from tests.support.rebuilding import WatchedStore, rebuild
 from tests.support.sampling import few_rows
 from tests.unit.table.test_committer import ANSWERS

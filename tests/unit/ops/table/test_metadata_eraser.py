@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from compactor.adapters.memory.table import Answer, MemoryTable
 from compactor.core.errors import TableCommitUnknown
 from compactor.ops.table.maintainer import Maintainer, UpkeepReport
 from compactor.table.catalog import TableChange
 from compactor.wiring import table_sink
 from tests.support.erasing import deliver, erase
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
+from tests.support.memory_table import Answer, MemoryTable
 
 
 @pytest.fixture

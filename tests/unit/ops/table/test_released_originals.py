@@ -8,7 +8,6 @@ from itertools import cycle, product
 import pytest
 from _pytest.mark import ParameterSet
 
-from compactor.adapters.memory.table import Answer
 from compactor.core.documents.changes import Release, Why
 from compactor.core.errors import CompactorError, OperatorError
 from compactor.ledger.change_log import unfinished
@@ -18,6 +17,7 @@ from compactor.table.catalog import TableChange
 from compactor.wiring import operating, table_sink
 from tests.support.erasing import ALICE, ESCAPED, LISTED, OTHERS, PLAIN, erase, holding
 from tests.support.harness import GOOD, DiedError, Harness, sink_of
+from tests.support.memory_table import Answer
 from tests.support.rebuilding import WatchedStore, rebuild
 from tests.support.sampling import few_rows
 from tests.unit.ops.table.test_merger import Meeting, check, live, merged, rows, rows_of

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.adapters.memory.table import MemoryTable
 from compactor.core.crash_points import CrashPoint
 from compactor.core.errors import ExtraMissing
 from compactor.core.layout import ManifestKey
@@ -19,6 +18,7 @@ from compactor.wiring import operating, streaming
 from compactor.wiring.app import App
 from tests.support.expiring import LATER_DAY, closed_days, compacted, expire
 from tests.support.harness import DAY, GOOD, DiedError, Harness, dying_at, sink_of
+from tests.support.memory_table import MemoryTable
 from tests.support.meters import on_each
 from tests.support.rebuilding import rebuild
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from compactor.adapters.memory.store import MemoryStore
 from compactor.core.errors import InventoryError
 from compactor.sources.inventory.document import parse_inventory
 from compactor.sources.inventory.reading import InventoryReader
@@ -23,6 +22,7 @@ from tests.support.inventories import (
     put_inventory,
     row,
 )
+from tests.support.memory_store import MemoryStore
 
 AT = datetime(2026, 1, 1, 8, 0, 0, 123000, tzinfo=UTC)
 KEYS = ["raw/a b.ndjson", "raw/a+b.ndjson", "raw/100%25.ndjson", "raw/ä/日本.ndjson", 'raw/line\nfeed, "quoted".ndjson']

@@ -159,7 +159,6 @@ class MemoryClaims:
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
         fresh = Claim(holder, now + timedelta(seconds=lease_seconds))
         with self._lock:
-            # guard: a claim in memory is not overwritten
             return {key: self._claims.setdefault(key, fresh) for key in keys}
 
     def take_over(

@@ -1,1 +1,0 @@
-"""The ports in memory, for tests and simulations."""
