@@ -76,6 +76,9 @@ VERBS = {
 }
 """The commands of each group, with the first sentence of their help."""
 
+LONG = ("data", "job")
+"""The groups with a module for each command; those of other groups share one."""
+
 SHORT = ("init", "plan", "run", "stop")
 """The commands of `compactor job` that work without `job`, too."""
 
@@ -249,8 +252,9 @@ def _complete_places(command: click.Command) -> None:
 @cache
 def command_of(words: str) -> click.Command:
     """The command with these words, such as `job run`. Its module is loaded on first use."""
-    place = words.replace(" ", ".").replace("-", "_")
-    command: click.Command = getattr(import_module(f"compactor.cli.commands.{place}"), place.rpartition(".")[2])
+    group, _, name = words.replace("-", "_").rpartition(" ")
+    place = f"{group}.{name}" if group in LONG else group or name
+    command: click.Command = getattr(import_module(f"compactor.cli.commands.{place}"), name)
     command.epilog = _examples(words)
     _complete_places(command)
     return command

@@ -24,7 +24,6 @@ T = TypeVar("T")
 SAMPLE_FILES = 100  # at most
 SAMPLE_FILE_BYTES = 256 * 1024 * 1024  # decoded per file, so that one without records cannot take long
 SAMPLE_BYTES = 32 * 1024 * 1024  # of lines, which take some seconds however long they are
-SAMPLE_RECORDS = 10_000  # by default
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.adapters.local.store import LocalStore
+from compactor.cli.commands.schema import SHOWN_COLUMNS, SHOWN_VERSIONS
 from compactor.cli.entry import compactor as command
-from compactor.cli.schema_versions import SHOWN_COLUMNS, SHOWN_VERSIONS
 from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import Layout
 from compactor.schema.registry import SchemaRegistry
