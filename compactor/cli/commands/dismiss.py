@@ -8,7 +8,7 @@ from compactor.adapters.local.machine import person
 from compactor.api.trace import absolute_uri, find_trace
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_option, manifest_option, refuse_destination
-from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.failures import ExitCode, confirm
 from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap, is_log
@@ -66,9 +66,7 @@ def dismiss(
     found = replace(found, refused=refused, why=why, dry_run=dry_run)
     if not (found.is_empty or uris or dry_run or yes):
         what = _sum(found)
-        refusal = not_confirmed("dismiss", what, question=f"Give up {what}?", done="given up")
-        if refusal is not None:
-            return refusal
+        confirm("dismiss", what, question=f"Give up {what}?", done="given up")
     if not dry_run:
         found = dismissed(app.state, found, why, by=person())
     print_result(found, _show, as_json=as_json)

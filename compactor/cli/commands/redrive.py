@@ -7,7 +7,7 @@ import click
 from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_option, manifest_option
-from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.failures import ExitCode, confirm
 from compactor.cli.ui.output import SHOWN, more_of, print_result, show_counted, show_lines
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
@@ -16,7 +16,7 @@ from compactor.core.text.formatting import by_name, count
 from compactor.core.text.safe_text import Suggestions
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.redrive.redrivable import REASONS, THINGS, Redrivable, find_redrivable
+from compactor.ops.redrive.redrivable import REASONS, THINGS, find_redrivable
 from compactor.ops.redrive.redriver import Redriven, RedriveReport
 from compactor.wiring import operating
 from compactor.wiring.app import App
@@ -58,17 +58,13 @@ def redrive(
     app = App(settings)
     with working("searching", app.state.meter):
         scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, day))
-    if not (dry_run or yes) and scan.things > ASKED_ABOVE and (refusal := _asked(scan)) is not None:
-        return refusal
+    if not (dry_run or yes) and scan.things > ASKED_ABOVE:
+        things = f"{count(scan.things, THINGS[scan.kind])} of {count(len(scan.sources), 'manifest')}"
+        confirm("redrive", things, question=f"Redrive {things}?", done="redriven")
     with working("redriving", app.state.meter):
         report = operating.redriver(app, person()).redrive(scan, dry_run=dry_run)
     print_result(report, partial(_show, settings.suggestions), as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
-
-
-def _asked(scan: Redrivable) -> ExitCode | None:
-    things = f"{count(scan.things, THINGS[scan.kind])} of {count(len(scan.sources), 'manifest')}"
-    return not_confirmed("redrive", things, question=f"Redrive {things}?", done="redriven")
 
 
 def _show(suggest: Suggestions, report: RedriveReport) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 import click
 
 from compactor.cli.invocation import Invocation, reporting
-from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.failures import confirm
 from compactor.cli.ui.output import print_result
 from compactor.cli.ui.terminal import echo
 from compactor.core.layout import is_within
@@ -32,7 +32,7 @@ class Restored:
 @click.option("--dry-run", is_flag=True, help="Write nothing; show the version.")
 @click.option("--yes", is_flag=True, help="Do not prompt.")
 @reporting(Restored)
-def restore(invocation: Invocation, *, uri: str, version_id: str, dry_run: bool, yes: bool, as_json: bool) -> ExitCode:
+def restore(invocation: Invocation, *, uri: str, version_id: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Restore the earlier version of a damaged or deleted record of the job.
 
     OBJECT is a record, a manifest or a staged file in S3 that an error names. The bucket has to keep versions: the
@@ -48,12 +48,9 @@ def restore(invocation: Invocation, *, uri: str, version_id: str, dry_run: bool,
     found, bring_back = operating.earlier_version(App(settings), uri, version_id)
     version = f"the version of {found.modified_at:%Y-%m-%d %H:%M:%S} UTC, {size(found.size_bytes)}"
     if not (dry_run or yes):
-        refusal = not_confirmed("restore", version, question=f"Restore {version}?", done="restored")
-        if refusal is not None:
-            return refusal
+        confirm("restore", version, question=f"Restore {version}?", done="restored")
     if not dry_run:
         bring_back()
     result = Restored(uri, found.version_id, found.modified_at, found.size_bytes, dry_run)
     shown = f"{'Would restore' if dry_run else 'Restored'} {version}"
     print_result(result, lambda _: echo(shown), as_json=as_json)
-    return ExitCode.DONE

@@ -1,11 +1,13 @@
 """`compactor table`: checks, repairs, merges and maintains the output table."""
 
+from functools import partial
+
 import click
 
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode, say, say_next
-from compactor.cli.ui.output import print_fields, print_json, print_result, show_lines, show_list
+from compactor.cli.ui.output import print_fields, print_result, show_lines, show_list
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.table_records import HeldManifest
@@ -57,10 +59,7 @@ def repair(invocation: Invocation, *, as_json: bool) -> ExitCode:
 
 def _shown(report: TableReport, *, is_repaired: bool, as_json: bool) -> ExitCode:
     """Print a report with its faults; returns the exit code."""
-    if as_json:
-        print_json(report)
-    else:
-        _show_table(report, is_repaired=is_repaired)
+    print_result(report, partial(_show_table, is_repaired=is_repaired), as_json=as_json)
     _say_faults(report)
     return ExitCode.NEEDS_OPERATOR if report.needs_operator else ExitCode.DONE
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import click
 
@@ -16,6 +17,7 @@ from compactor.cli.ui.output import (
     of_streams,
     print_fields,
     print_json,
+    print_result,
     print_table,
     show_list,
 )
@@ -76,10 +78,7 @@ def verify(
         return _verify_streams(deployment.streams, day, deep=deep, closed=closed, as_json=as_json)
     one = deployment.require_one_stream()
     report = verified(one, working, manifest_id=manifest_id, day=day, deep=deep, closed=closed)
-    if as_json:
-        print_json(report)
-    else:
-        _show(report, one.suggestions)
+    print_result(report, partial(_show, one.suggestions), as_json=as_json)
     return _exit_code([report])
 
 
@@ -133,7 +132,7 @@ def _exit_code(reports: Sequence[VerifyResult]) -> ExitCode:
     return ExitCode.FAILED if tables else ExitCode.DONE
 
 
-def _show(report: VerifyResult, suggest: Suggestions) -> None:
+def _show(suggest: Suggestions, report: VerifyResult) -> None:
     sign = "=" if report.adds_up else "is not"
     sums = tally(report.rows, report.rejected_lines, report.blank_lines, report.erased_lines)
     unkept = f"; {report.unkept_rejects:,} only counted, too many to keep" if report.unkept_rejects else ""

@@ -13,15 +13,14 @@ from compactor.telemetry.log_events import CATALOGUE
 from compactor.telemetry.logs import log_event
 
 
-def not_confirmed(command: str, what: str, *, question: str, done: str) -> ExitCode | None:
-    """Ask for confirmation; returns the exit code if it is refused. `done` is the cancelled action, as a participle."""
+def confirm(command: str, what: str, *, question: str, done: str) -> None:
+    """Ask for confirmation; if it is refused, the command ends. `done` is the cancelled action, as a participle."""
     if not is_terminal():
         say(f"{command}: {what} -> expected --yes: there is no terminal for a prompt")
-        return ExitCode.WRONG_USAGE
-    if click.confirm(question, err=True):
-        return None
-    say(f"nothing was {done}")
-    return ExitCode.FAILED
+        raise click.exceptions.Exit(ExitCode.WRONG_USAGE)
+    if not click.confirm(question, err=True):
+        say(f"nothing was {done}")
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def is_terminal() -> bool:

@@ -42,7 +42,7 @@ def flags(places: tuple[str, str, str]) -> list[str]:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user at a terminal."""
-    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(module, "is_terminal", lambda: True)
 
 
 @pytest.mark.parametrize("places", PLACES.values(), ids=PLACES)

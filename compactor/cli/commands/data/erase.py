@@ -5,7 +5,7 @@ import click
 from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import destination_argument
-from compactor.cli.ui.failures import ExitCode, not_confirmed, say, say_next
+from compactor.cli.ui.failures import ExitCode, confirm, say, say_next
 from compactor.cli.ui.output import print_json, show_counted, show_list
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
@@ -99,8 +99,8 @@ def erase(
     work = eraser(app, key=key, values=_values(value_file), inputs=inputs, by=by or person())
     with working("searching", app.state.meter):
         scan = work.scanner.scan()
-    if not (dry_run or yes) and (refusal := _asked(scan, inputs)) is not None:
-        return refusal
+    if not (dry_run or yes):
+        _confirm(scan, inputs)
     with run_in_log(app.run_id), working("searching input" if dry_run else "erasing", app.state.meter):
         report = work.erase(scan, dry_run=dry_run)
     if as_json:
@@ -113,11 +113,11 @@ def erase(
     return ExitCode.NEEDS_OPERATOR if report.left or report.discrepancies else ExitCode.DONE
 
 
-def _asked(scan: EraseScan, inputs: Inputs) -> ExitCode | None:
+def _confirm(scan: EraseScan, inputs: Inputs) -> None:
     rows, lines = sum(each.rows for each in scan.held), sum(each.rejected_lines for each in scan.held)
     what = f"{count(rows, 'row')} and {count(lines, 'rejected line')} of {count(len(scan.held), 'manifest')}"
     also = ", and delete input files that contain a value," if inputs == "delete" else ""
-    return not_confirmed("data erase", what, question=f"Erase {what}{also} for good?", done="erased")
+    confirm("data erase", what, question=f"Erase {what}{also} for good?", done="erased")
 
 
 _DONE = ("Erased", "Deleted", "Kept")

@@ -7,12 +7,12 @@ import click
 from compactor.adapters.local.machine import person
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import calendar_day, destination_argument
-from compactor.cli.ui.failures import ExitCode, not_confirmed
+from compactor.cli.ui.failures import ExitCode, confirm
 from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, size
-from compactor.ops.expire.dates import ExpiredDate, ExpireReport, ExpireScan, expire_dates, find_expirable
+from compactor.ops.expire.dates import ExpiredDate, ExpireReport, expire_dates, find_expirable
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring import operating
 from compactor.wiring.app import App
@@ -48,19 +48,13 @@ def expire(
     expirer = operating.date_expirer(app, person())
     with working("searching", app.state.meter):
         scan = find_expirable(app.state, before, with_unsettled=with_unsettled)
-    if scan.expirable and not (dry_run or yes) and (refusal := _asked(scan)) is not None:
-        return refusal
+    if scan.expirable and not (dry_run or yes):
+        what = _sum([each.sizes for each in scan.expirable])
+        confirm("data expire", f"{what} before {before}", question=f"Remove {what} for good?", done="removed")
     with run_in_log(app.run_id), working("removing", app.state.meter):
         report = expire_dates(expirer, scan, dry_run=dry_run)
     print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
-
-
-def _asked(scan: ExpireScan) -> ExitCode | None:
-    what = _sum([each.sizes for each in scan.expirable])
-    return not_confirmed(
-        "data expire", f"{what} before {scan.before}", question=f"Remove {what} for good?", done="removed"
-    )
 
 
 def _sum(dates: Sequence[ExpiredDate]) -> str:

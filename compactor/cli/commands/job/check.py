@@ -1,13 +1,14 @@
 """`compactor job check`: one check of the control plane."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
 from compactor.cli.parameters import destination_argument
 from compactor.cli.ui.failures import ExitCode
-from compactor.cli.ui.output import Field, print_fields, print_json
+from compactor.cli.ui.output import Field, print_fields, print_result
 from compactor.cli.ui.terminal import echo
 from compactor.control.decisions import ActionKind
 from compactor.control.gathering import BreakerClosed
@@ -46,10 +47,7 @@ def check(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json
         return _close_breaker(plane, as_json=as_json)
     checked = plane.preview() if dry_run else plane.check()
     plane.flush_metrics()
-    if as_json:
-        print_json(checked)
-    else:
-        _show(checked, dry_run=dry_run)
+    print_result(checked, partial(_show, dry_run=dry_run), as_json=as_json)
     if checked.failed:
         return ExitCode.FAILED
     return ExitCode.NEEDS_OPERATOR if checked.alarms else ExitCode.DONE
@@ -58,10 +56,8 @@ def check(invocation: Invocation, *, dry_run: bool, close_breaker: bool, as_json
 def _close_breaker(plane: ControlPlane, *, as_json: bool) -> ExitCode:
     now = plane.clock.now()
     plane.sources.close_breaker(now)
-    if as_json:
-        print_json(BreakerClosed(closed_at=now))
-    else:
-        echo("The breaker is closed: past failures no longer count.")
+    said = "The breaker is closed: past failures no longer count."
+    print_result(BreakerClosed(closed_at=now), lambda _: echo(said), as_json=as_json)
     return ExitCode.DONE
 
 

@@ -1,13 +1,13 @@
 """`compactor job init`: writes a first settings file."""
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from compactor.cli.invocation import Invocation, body
+from compactor.cli.ui.failures import is_terminal
 from compactor.cli.ui.terminal import echo
 from compactor.core.errors import AccessError
 from compactor.core.layout import is_s3
@@ -51,16 +51,12 @@ def init(
     path = Path(name)
     if path.exists() and not force:
         raise click.UsageError(f"{name} already exists; use --force to overwrite it, or choose a different file")
-    asks = not (inputs or output or state) and _is_terminal()
+    asks = not (inputs or output or state) and is_terminal()
     answers = _ask() if asks else _given(inputs, output or "", state or "")
     text = draft(answers)
     parse_settings(parse_toml(text.encode(), name))  # any answers give settings that load
     _write(path, text, over=force)
     _show(name, answers)
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
 
 
 def _given(inputs: tuple[str, ...], output: str, state: str) -> Answers:

@@ -2,13 +2,14 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import click
 
 from compactor.cli.invocation import Invocation, body, json_option, shard_option, stream_option
 from compactor.cli.parameters import FiniteRange, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
-from compactor.cli.ui.output import print_json
+from compactor.cli.ui.output import print_result
 from compactor.cli.ui.terminal import echo
 from compactor.core.documents.records import RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
@@ -57,10 +58,7 @@ def stop(invocation: Invocation, *, wait_seconds: float, as_json: bool, shard: s
             runs.ask_to_stop(heartbeat.run_id)
     asked = [heartbeat for _, living in asked_of for heartbeat in living]
     left = _left(asked_of, wait_seconds) if wait_seconds else []
-    if as_json:
-        print_json(Stopped(asked, left))
-    else:
-        _show(asked, left, waited=bool(wait_seconds))
+    print_result(Stopped(asked, left), partial(_show, waited=bool(wait_seconds)), as_json=as_json)
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
@@ -79,12 +77,12 @@ def _living(runs: Runs, beats: list[RunHeartbeat]) -> list[RunHeartbeat]:
     return [beat for beat in beats if beat.run_id in living]
 
 
-def _show(asked: list[RunHeartbeat], left: list[RunHeartbeat], *, waited: bool) -> None:
-    if not asked:
+def _show(stopped: Stopped, *, waited: bool) -> None:
+    if not stopped.asked:
         echo("No job is running.")
     asked_to_stop = f"was asked to stop; it will see the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
-    for heartbeat in asked:
-        end = "still runs" if heartbeat in left else "has ended" if waited else asked_to_stop
+    for heartbeat in stopped.asked:
+        end = "still runs" if heartbeat in stopped.running else "has ended" if waited else asked_to_stop
         echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
-    if left:
+    if stopped.running:
         say("a job finishes the manifests in flight first; run stop again, or see the job's log")
