@@ -26,7 +26,7 @@ from compactor.core.layout import is_s3
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.rejects.reader import Query
+from compactor.ops.rejects import Query
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.settings.settings import Settings

@@ -15,7 +15,7 @@ from compactor.api.arguments import Place, day_of, settings_of
 from compactor.core.errors import RecordUnreadable, SettingsError
 from compactor.ndjson.diagnosis import Fault, column_of, diagnosed
 from compactor.ndjson.inspection import REASONS
-from compactor.ops.rejects.reader import Query, RejectedLine, RejectsOf, RejectsReader
+from compactor.ops.rejects import Query, RejectedLine, RejectsOf, RejectsReader
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
 from compactor.wiring import operating

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.damaged import RebuildScanner
     from compactor.ops.redrive.redriver import Redriver
-    from compactor.ops.rejects.reader import RejectsReader
+    from compactor.ops.rejects import RejectsReader
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
     from compactor.ops.verify.verifier import Verifier
@@ -181,7 +181,7 @@ def rejects_reader(
     on_expired: Callable[[str, int], None] = lambda _why, _rows: None,
 ) -> "RejectsReader":
     """Create the reader of rejected lines; it reports unreadable and expired ones to the given functions."""
-    from compactor.ops.rejects.reader import RejectsReader
+    from compactor.ops.rejects import RejectsReader
 
     return RejectsReader(state=app.state, on_unreadable=on_unreadable, on_expired=on_expired)
 

@@ -9,7 +9,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.core.inputs.source_places import in_words
 from compactor.core.ports import ObjectStore
 from compactor.ndjson.lines import Limits
-from compactor.ops.suggest.suggester import SchemaSuggester
+from compactor.ops.suggest import SchemaSuggester
 from compactor.schema.schema import Names
 from compactor.schema.suggestion import SuggestionRules
 from compactor.settings import compact_paths

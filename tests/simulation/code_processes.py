@@ -9,7 +9,7 @@ from compactor.adapters.listed_manifests import ListedManifests
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
-from compactor.ops.expire.dates import expire_dates, find_expirable
+from compactor.ops.expire import expire_dates, find_expirable
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.verify.report import VerifyResult

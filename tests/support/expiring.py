@@ -6,8 +6,8 @@ from compactor.core.crash_points import OnChangeCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import is_data
 from compactor.core.ports import ObjectStore
-from compactor.ops.expire import dates
-from compactor.ops.expire.dates import ExpireReport
+from compactor.ops import expire as dates
+from compactor.ops.expire import ExpireReport
 from compactor.wiring import operating
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed

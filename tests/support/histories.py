@@ -17,7 +17,7 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.closing.closer import ClosingReport
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.rejects.reader import Query
+from compactor.ops.rejects import Query
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures

@@ -18,7 +18,7 @@ from compactor.core.text.formatting import by_name, count
 from compactor.core.text.safe_text import visible
 from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
-from compactor.ops.rejects.reader import Query, RejectedLine, RejectsOf
+from compactor.ops.rejects import Query, RejectedLine, RejectsOf
 
 _CUT = "..."
 _MOST_BYTES = 4  # in a UTF-8 character

@@ -11,7 +11,7 @@ from compactor.cli.commands import rejects as module
 from compactor.cli.entry import compactor as command
 from compactor.ndjson.lines import Limits
 from compactor.ops.redrive.reject_lines import RejectRow
-from compactor.ops.rejects import reader
+from compactor.ops import rejects as reader
 from tests.support import fakes
 from tests.support.workspace import DAY, Workspace, make_workspace
 

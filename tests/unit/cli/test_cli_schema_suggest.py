@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
-from compactor.ops.suggest.suggester import spread
+from compactor.ops.suggest import spread
 from compactor.schema.schema_file import parse_schema_file
 from tests.unit.cli.test_cli_folder import denying
 

@@ -3,8 +3,8 @@
 import pytest
 
 from compactor.ndjson.lines import Limits
-from compactor.ops.suggest import suggester
-from compactor.ops.suggest.suggester import SchemaSuggester
+from compactor.ops import suggest as suggester
+from compactor.ops.suggest import SchemaSuggester
 from tests.support.memory_store import MemoryStore
 
 

@@ -12,7 +12,7 @@ from compactor.cli.ui.output import print_result, show_lines
 from compactor.cli.ui.progress import working
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.formatting import count, size
-from compactor.ops.expire.dates import ExpiredDate, ExpireReport, expire_dates, find_expirable
+from compactor.ops.expire import ExpiredDate, ExpireReport, expire_dates, find_expirable
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring import operating
 from compactor.wiring.app import App

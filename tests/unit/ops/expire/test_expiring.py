@@ -16,10 +16,10 @@ from compactor.core.layout import ManifestKey
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.visible import Visible
-from compactor.ops.expire.dates import DateFacts
+from compactor.ops.expire import DateFacts
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.rejects.reader import Query
+from compactor.ops.rejects import Query
 from compactor.ops.verify.report import VerifyResult
 from compactor.upkeep.expiring import Expirer
 from compactor.wiring import operating

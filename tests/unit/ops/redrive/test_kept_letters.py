@@ -9,7 +9,7 @@ from compactor.ledger.accounts.reading import kept_letters
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.history.unsummarised import members_with_rejects, read_unsummarised
 from compactor.ndjson import lines
-from compactor.ops.rejects.reader import Query
+from compactor.ops.rejects import Query
 from compactor.wiring import operating
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness

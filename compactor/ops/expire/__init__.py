@@ -1,1 +1,0 @@
-"""Expires dates: removes rows, rejects and archive of closed dates, and records that they expired."""
