@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from compactor.cli.commands import rejects as module
 from compactor.cli.entry import compactor as command
 from compactor.ndjson.lines import Limits
-from compactor.ops.redrive.reject_lines import RejectRow
 from compactor.ops import rejects as reader
+from compactor.ops.redrive.reject_lines import RejectRow
 from tests.support import fakes
 from tests.support.workspace import DAY, Workspace, make_workspace
 
