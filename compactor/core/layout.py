@@ -23,6 +23,11 @@ class ManifestKey(NamedTuple):
     id: str
 
 
+def ledger_order(key: ManifestKey) -> str:
+    """Sorts manifests as the ledger lists them."""
+    return f"{key.date}/{key.id}/"
+
+
 MANIFEST_ID = re.compile(
     r"(?=.{1,230}\Z)(?!.*\.reason\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
     r"(-r[1-9]\d{0,8})?(-dup-[0-9a-f]{12})?(-r[1-9]\d{0,8})?"

@@ -11,7 +11,7 @@ from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import without_zeros
 from compactor.core.documents.records import FileReport, RedrivenInput
 from compactor.core.errors import StagingError
-from compactor.core.layout import ManifestKey, base_name, canonical
+from compactor.core.layout import ManifestKey, base_name, canonical, ledger_order
 from compactor.core.text.formatting import did_you_mean
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import Account
@@ -155,14 +155,10 @@ class RejectsReader:
 
 def _with_rejects(state: State, found: Unsummarised) -> Iterator[ManifestKey]:
     rejecting = members_with_rejects(state, found.totals, counted=True)
-    by_date = (sorted(keys, key=_in_ledger) for _, keys in groupby(rejecting, key=lambda key: key.date))
+    by_date = (sorted(keys, key=ledger_order) for _, keys in groupby(rejecting, key=lambda key: key.date))
     sampled = (each.key for each in found.totals.quarantined)
-    others = sorted({*sampled, *found.keys}, key=_in_ledger)
-    return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=_in_ledger)))
-
-
-def _in_ledger(key: ManifestKey) -> str:
-    return f"{key.date}/{key.id}/"
+    others = sorted({*sampled, *found.keys}, key=ledger_order)
+    return (key for key, _ in groupby(merge(chain.from_iterable(by_date), others, key=ledger_order)))
 
 
 def rejects_of(

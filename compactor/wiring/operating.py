@@ -27,8 +27,7 @@ from compactor.wiring.opening import grok_reader_of, table_catalog
 # ruff: noqa: PLC0415
 if TYPE_CHECKING:
     from compactor.adapters.aws.s3.versions import ObjectVersion
-    from compactor.ops.canary.checker import CanaryChecker
-    from compactor.ops.canary.progress import Progress, Stage
+    from compactor.ops.canary import CanaryChecker, Progress, Stage
     from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.damaged import RebuildScanner
     from compactor.ops.redrive.redriver import Redriver
@@ -233,8 +232,7 @@ def canary_checker(app: App) -> "CanaryChecker":
     Raises:
         SettingsError: The settings do not describe a deployment.
     """
-    from compactor.ops.canary.checker import CanaryChecker
-    from compactor.ops.canary.progress import Progress
+    from compactor.ops.canary import CanaryChecker, Progress
 
     settings, trace = app.settings, tracer(app).trace
     if not is_s3(settings.paths.state):

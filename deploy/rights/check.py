@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from compactor.core.inputs.dates import EARLIEST_DATE
-from compactor.ops.canary.checker import FOLDER
+from compactor.ops.canary import FOLDER
 from compactor.settings.settings import Settings
 from deploy.resolved import Document
 from deploy.rights.deployer import RESOURCES, TAGGED

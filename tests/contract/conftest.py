@@ -83,7 +83,7 @@ def claims(request: pytest.FixtureRequest, tmp_path: Path) -> ClaimTable:
         claims = MemoryClaims()
         return claims if request.param == "memory" else StreamClaims(claims, "orders")
     if request.param == "sqlite":
-        return SqliteClaims(tmp_path / "made" / "as needed" / "claims.db", ttl_days=30)
+        return SqliteClaims(tmp_path / "made" / "as needed" / "claims.db")
     if request.param == "journal-memory":
         return JournalClaims(MemoryStore(), "s3://memory/claims/")
     if request.param == "journal-local":

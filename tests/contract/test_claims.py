@@ -138,17 +138,6 @@ def test_sqlite_claims_hold_between_processes(tmp_path: Path) -> None:
     assert set(answers[0].values()) <= {"m-0", "m-1"}
 
 
-def test_sqlite_claims_end_with_their_time_to_live(tmp_path: Path) -> None:
-    """A claim whose time to live is over makes room for a new one; without one, claims stay for ever."""
-    mortal, immortal = SqliteClaims(tmp_path / "a.db", ttl_days=2), SqliteClaims(tmp_path / "b.db")
-    for claims in (mortal, immortal):
-        claims.claim(["a"], "m-1", now=NOW, lease_seconds=90)
-        assert holders(claims.claim(["a"], "m-2", now=NOW + timedelta(days=2), lease_seconds=90)) == {"a": "m-1"}
-    after = NOW + timedelta(days=2, seconds=1)
-    assert holders(mortal.claim(["a"], "m-2", now=after, lease_seconds=90)) == {"a": "m-2"}
-    assert holders(immortal.claim(["a"], "m-2", now=after, lease_seconds=90)) == {"a": "m-1"}
-
-
 def test_sqlite_claims_in_a_place_that_cannot_be(tmp_path: Path) -> None:
     """A file that is no database, or a folder that cannot be made, is an error that an operator has to fix."""
     (tmp_path / "file").write_bytes(b"no database, but long enough to be mistaken for one" * 100)

@@ -18,7 +18,7 @@ from compactor.adapters.aws.local_setup import feed, make_buckets, make_claims_t
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.cli.entry import compactor as command
 from compactor.core.layout import KEEP_MARKER, base_name
-from compactor.ops.canary import checker
+from compactor.ops import canary as checker
 from compactor.settings.settings import load_settings
 from compactor.settings.toml import toml_of
 from compactor.wiring import finding, operating, streaming

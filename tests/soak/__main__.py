@@ -77,7 +77,7 @@ def _soak(arguments: Namespace, job: Job, where: Place) -> Report:
 
     def new_app(config: Path) -> App:
         settings = replace(load_settings(config, {}), claim_lease_seconds=LEASE_SECONDS)
-        return App(settings, claims=SqliteClaims(claims, ttl_days=30))
+        return App(settings, claims=SqliteClaims(claims))
 
     app = new_app(job.direct)
     feeder = Feeder(

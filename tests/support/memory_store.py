@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local.machine import SystemClock
 from compactor.core.distributions import Distribution
 from compactor.core.errors import ObjectChanged, ObjectNotFound
 from compactor.core.layout import canonical
-from compactor.core.ports import NO_DIMENSIONS, Claim, Clock, ObjectInfo, delete_by_name
+from compactor.core.ports import NO_DIMENSIONS, Claim, Clock, ObjectInfo, delete_by_name, sort_key, start_within
 
 
 class ManualClock:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -12,9 +11,9 @@ from botocore.exceptions import ClientError
 
 from compactor.adapters.aws.errors import error_code, pause_before_try, translated
 from compactor.core.errors import StoreUnavailable
+from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Claim
 
-_THREADS = 16
 _READ_BATCH = 100  # the limit of BatchGetItem [DynamoDB API]
 _TRIES = 5
 _SECONDS_PER_DAY = 86_400
@@ -116,10 +115,7 @@ class DynamoClaims:
     def _each(self, items: Iterable[S], do: Callable[[S], T]) -> dict[S, T]:
         """Call a function for every distinct item, several at a time; return each result."""
         distinct = list(dict.fromkeys(items))
-        if len(distinct) <= 1:
-            return {item: do(item) for item in distinct}
-        with ThreadPoolExecutor(min(_THREADS, len(distinct)), "claims") as threads:
-            return dict(zip(distinct, threads.map(do, distinct), strict=True))
+        return dict(zip(distinct, map_ordered(do, distinct), strict=True))
 
     def _place(self, key: str) -> str:
         return f"claim {key} in table {self.table}"

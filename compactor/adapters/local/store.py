@@ -16,7 +16,6 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from compactor.adapters.listing import sort_key, start_within
 from compactor.adapters.local import durable
 from compactor.adapters.local.links import Last, beneath, root_of, status_of, without_links
 from compactor.core.errors import (
@@ -28,7 +27,7 @@ from compactor.core.errors import (
     StoreUnavailable,
 )
 from compactor.core.layout import canonical, holds_raw_lines
-from compactor.core.ports import ObjectInfo
+from compactor.core.ports import ObjectInfo, sort_key, start_within
 from compactor.core.versions import local_version
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from compactor.core.documents.records import (
     RedrivenInput,
 )
 from compactor.core.errors import AccessError, ObjectNotFound, StuckError
-from compactor.core.layout import ManifestKey, base_name, done_name
+from compactor.core.layout import ManifestKey, base_name, done_name, ledger_order
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.account import Account, Kind, quarantined_files
@@ -180,7 +180,7 @@ def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
         keys = {each.key for each in found.totals.quarantined}
     else:
         keys = set(members_with_rejects(state, found.totals))
-    return map(Listed, sorted({*keys, *found.keys}, key=lambda key: f"{key.date}/{key.id}/"))
+    return map(Listed, sorted({*keys, *found.keys}, key=ledger_order))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from itertools import groupby
 from compactor.core.documents.closed_dates import ClosedTotals, Member
 from compactor.core.documents.records import OpenMarker
 from compactor.core.errors import RecordUnreadable
-from compactor.core.layout import ManifestKey, base_name, id_from_name, is_delivery
+from compactor.core.layout import ManifestKey, base_name, id_from_name, is_delivery, ledger_order
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.history.closed_dates import ClosedDates
@@ -94,7 +94,7 @@ def _unsummarised(
         generations[key] = max(generation, generations.get(key, 0))
     keys: list[ManifestKey] = []
     superseded: list[Found] = []
-    in_order = sorted(generations, key=lambda key: f"{key.date}/{key.id}/")
+    in_order = sorted(generations, key=ledger_order)
     for date, group in groupby(in_order, key=lambda key: key.date):
         known = summarised_generations(dates, totals, date)
         for key in group:

@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, DoubledVersion, totals_with
 from compactor.core.errors import RecordUnreadable
-from compactor.core.layout import ManifestKey
+from compactor.core.layout import ManifestKey, ledger_order
 from compactor.core.map_ordered import map_ordered
 from compactor.core.results import as_document, only
 from compactor.core.text.formatting import count, duration
@@ -147,7 +147,7 @@ class Closer:
         if date not in totals.dates or any(not mark.key.id for mark in marks):
             found += recorded(self.state, date)
         newest = dict(sorted(found, key=itemgetter(1)))
-        fresh = [key for key in sorted(newest, key=_in_ledger) if known.get(key.id, 0) < newest[key]]
+        fresh = [key for key in sorted(newest, key=ledger_order) if known.get(key.id, 0) < newest[key]]
         superseded = [(key, known[key.id]) for key in fresh if key.id in known]
         return _Candidates(date, marks, totals, fresh, superseded)
 
@@ -254,7 +254,7 @@ class Closer:
         shared = list(index.shared(draft.versions, after=after or 0))
         members = {place: self._dates.members(place) for place in {each[1] for each in shared}}
         pairs |= {(own[one], ManifestKey(dates[place], members[place][other].id)) for one, place, other in shared}
-        in_order = {tuple(sorted(pair, key=_in_ledger)) for pair in pairs if pair[0] != pair[1]}
+        in_order = {tuple(sorted(pair, key=ledger_order)) for pair in pairs if pair[0] != pair[1]}
         found = [((first, second), doubled_versions(self.state, first, second)) for first, second in sorted(in_order)]
         return [
             DoubledVersion(first_date=first.date, first_id=first.id, second_date=second.date, second_id=second.id)
@@ -270,8 +270,3 @@ class Closer:
             if not mark.key.id or mark.generation <= summarised.get(mark.key.id, 0)
         ]
         self.state.store.delete(done)
-
-
-def _in_ledger(key: ManifestKey) -> str:
-    """The order in which the ledger lists manifests."""
-    return f"{key.date}/{key.id}/"

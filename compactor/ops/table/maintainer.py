@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from compactor.core.documents.table_records import DoomedMetadata
-from compactor.core.errors import ObjectNotFound, OperatorError, TableCommitUnknown, TableConflict
+from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
 from compactor.core.text.formatting import count
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
@@ -222,12 +222,8 @@ def erase_metadata(maintainer: Maintainer) -> list[str]:
 
 
 def _doomed(state: State) -> frozenset[str]:
-    uri = state.layout.doomed_metadata
-    try:
-        data = state.store.read(uri)
-    except ObjectNotFound:
-        return frozenset()
-    return frozenset(DoomedMetadata.read(data, uri, "names of files").names)
+    found = DoomedMetadata.find(state.store, state.layout.doomed_metadata, "names of files")
+    return frozenset(found.names) if found is not None else frozenset()
 
 
 def _kept(catalog: TableCatalog) -> list[str]:

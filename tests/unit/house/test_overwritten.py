@@ -22,7 +22,7 @@ OVERWRITES = {
     "ledger/ledger.py": "an open marker without content, a summary and a verified commit of its own work",
     "ledger/table/batches.py": "up to where the batches of the table are finished: a cache",
     "ledger/table/progress.py": "how far a job is with the table: a copy of its own record, said anew each time",
-    "ops/canary/checker.py": "a file of its own",
+    "ops/canary.py": "a file of its own",
     "ops/doctor/rights.py": "an object for the trial of a place, which no reader takes for data",
     "ops/table/maintainer.py": "names of files to remove: those that are known and those of this erasure",
     "api/folder_run.py": "a schema file, which is no record",

@@ -25,10 +25,9 @@ from compactor.adapters.aws.errors import (
 )
 from compactor.adapters.aws.s3.multipart import S3Writer, send_checksum_first
 from compactor.adapters.aws.s3.native_requests import NativeRequests, asked_range, is_range
-from compactor.adapters.listing import start_within
 from compactor.core.errors import AccessError, CompactorError, ObjectNotFound, StoreUnavailable
 from compactor.core.layout import canonical, is_s3
-from compactor.core.ports import ObjectInfo, delete_by_name
+from compactor.core.ports import ObjectInfo, delete_by_name, start_within
 
 _TRIES = 5
 _DELETE_BATCH = 1000  # the limit of DeleteObjects [S3 API]

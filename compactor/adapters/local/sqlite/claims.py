@@ -14,7 +14,6 @@ from compactor.core.layout import canonical
 from compactor.core.ports import Claim
 
 _WAIT_SECONDS = 60.0  # time-out for the lock, which other processes hold for milliseconds
-_SECONDS_PER_DAY = 86_400
 _PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
 _PRIMARY_CODE = 0xFF  # the low byte is the primary result code [SQLite, result codes]
 
@@ -22,14 +21,12 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS claims (
     key TEXT PRIMARY KEY,
     holder TEXT NOT NULL,
-    lease_until TEXT NOT NULL,
-    expires_at REAL
+    lease_until TEXT NOT NULL
 ) WITHOUT ROWID
 """
-_BY_EXPIRY = "CREATE INDEX IF NOT EXISTS claims_by_expiry ON claims (expires_at)"
 _FIND = "SELECT holder, lease_until FROM claims WHERE key = ?"
-_INSERT = "INSERT INTO claims (key, holder, lease_until, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_TAKE_OVER = "UPDATE claims SET holder = ?, lease_until = ?, expires_at = ? WHERE key = ? AND holder = ?"
+_INSERT = "INSERT INTO claims (key, holder, lease_until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_TAKE_OVER = "UPDATE claims SET holder = ?, lease_until = ? WHERE key = ? AND holder = ?"
 
 
 class SqliteClaims:
@@ -37,27 +34,24 @@ class SqliteClaims:
 
     Args:
         path: The file's path or `file://` URI. The file and its folders are created when first needed.
-        ttl_days: Days until a claim expires; None for never.
     """
 
-    def __init__(self, path: str | os.PathLike[str], ttl_days: float | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(canonical(os.fspath(path)))
-        self._ttl_days = ttl_days
         self._locks: dict[int, Lock] = {}  # by process: a forked process must not wait for its parent's thread
 
     def claim(self, keys: Sequence[str], holder: str, *, now: datetime, lease_seconds: float) -> dict[str, Claim]:
-        lease_until, expires_at = self._times(now, lease_seconds)
+        lease_until = _end(now, lease_seconds)
         with self._transaction() as rows:
-            rows.execute("DELETE FROM claims WHERE expires_at < ?", (now.timestamp(),))
-            rows.executemany(_INSERT, [(key, holder, lease_until, expires_at) for key in keys])
+            rows.executemany(_INSERT, [(key, holder, lease_until) for key in keys])
             return _found(rows, keys)
 
     def take_over(
         self, keys: Sequence[str], *, from_holder: str, to_holder: str, now: datetime, lease_seconds: float
     ) -> set[str]:
-        times = self._times(now, lease_seconds)
+        lease_until = _end(now, lease_seconds)
         with self._transaction() as rows:
-            rows.executemany(_TAKE_OVER, [(to_holder, *times, key, from_holder) for key in keys])
+            rows.executemany(_TAKE_OVER, [(to_holder, lease_until, key, from_holder) for key in keys])
             return {key for key, claim in _found(rows, keys).items() if claim.holder == to_holder}
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Claim]:
@@ -65,10 +59,6 @@ class SqliteClaims:
             return {}
         with self._transaction() as rows:
             return _found(rows, keys)
-
-    def _times(self, now: datetime, lease_seconds: float) -> tuple[str, float | None]:
-        expires_at = None if self._ttl_days is None else now.timestamp() + self._ttl_days * _SECONDS_PER_DAY
-        return (now + timedelta(seconds=lease_seconds)).isoformat(), expires_at
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -82,7 +72,6 @@ class SqliteClaims:
             ):
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(_TABLE)
-                connection.execute(_BY_EXPIRY)
                 yield connection
                 connection.execute("COMMIT")
         except sqlite3.DatabaseError as exc:
@@ -91,6 +80,10 @@ class SqliteClaims:
             raise error(f"claims in {self._path}: {exc}") from exc
         except OSError as exc:
             raise AccessError(f"claims in {self._path}: {exc.strerror}; expected a writable file") from exc
+
+
+def _end(now: datetime, lease_seconds: float) -> str:
+    return (now + timedelta(seconds=lease_seconds)).isoformat()
 
 
 def _found(rows: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Claim]:

@@ -11,8 +11,7 @@ from compactor.cli.ui.failures import ExitCode, say, say_next
 from compactor.cli.ui.output import print_json
 from compactor.cli.ui.terminal import echo
 from compactor.core.text.safe_text import quoted
-from compactor.ops.canary.checker import POLL_SECONDS, CanaryChecker, CanaryStopped
-from compactor.ops.canary.progress import HOPS, Hop, Progress, next_move
+from compactor.ops.canary import HOPS, POLL_SECONDS, CanaryChecker, CanaryStopped, Hop, Progress, next_move
 from compactor.wiring.app import App
 from compactor.wiring.operating import canary_checker
 

@@ -1,1 +1,0 @@
-"""Checks a deployment with a file that passes through all of it."""
