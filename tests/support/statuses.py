@@ -10,7 +10,6 @@ from compactor.core.documents.changes import DeadLetter
 from compactor.core.documents.records import FileStatus, RecentCommit
 from compactor.ledger.accounts.account import QuarantinedFile
 from compactor.ledger.backlog import Backlog
-from compactor.ops.status.flow import drain, output_sizes
 from compactor.ops.status.health import Rules, health
 from compactor.ops.status.values import (
     DeadLetters,
@@ -21,6 +20,8 @@ from compactor.ops.status.values import (
     Rejects,
     SchemaSeen,
     Status,
+    drain,
+    output_sizes,
 )
 from tests.support.recent_commits import recent_commit
 

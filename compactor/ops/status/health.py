@@ -27,8 +27,7 @@ from compactor.control.snapshot import LivingRun
 from compactor.core.rules.sharding import Shard, shard_number
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.core.text.safe_text import Suggestions, quoted
-from compactor.ops.status.flow import rejects
-from compactor.ops.status.values import Facts
+from compactor.ops.status.values import Facts, rejects
 
 
 def shards_among(runs: Sequence[LivingRun], expected: int) -> int:

@@ -28,9 +28,19 @@ from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.state import State
 from compactor.ledger.visible import expired_seen
 from compactor.ledger.work_time import arrival_seconds
-from compactor.ops.status.flow import drain, misfits, output_sizes, rates, rejects
 from compactor.ops.status.health import Rules, health, shards_among
-from compactor.ops.status.values import DeadLetters, Facts, FilesQuarantined, SchemaSeen, Status
+from compactor.ops.status.values import (
+    DeadLetters,
+    Facts,
+    FilesQuarantined,
+    SchemaSeen,
+    Status,
+    drain,
+    misfits,
+    output_sizes,
+    rates,
+    rejects,
+)
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import NO_COLUMNS, ColumnsUsed
 from compactor.table.standing import ListedTable, table_seen

@@ -7,8 +7,7 @@ import pytest
 from compactor.core.documents.records import RecentCommit
 from compactor.ledger.backlog import Backlog
 from compactor.ledger.sizing import SizedBytes
-from compactor.ops.status.flow import WINDOW_SECONDS, drain, output_sizes, rates, rejects
-from compactor.ops.status.values import OutputSizes, Rates
+from compactor.ops.status.values import WINDOW_SECONDS, OutputSizes, Rates, drain, output_sizes, rates, rejects
 from tests.support.statuses import NOW, ago, commit
 
 WAITING = Backlog(manifests=10, manifests_read=10, input_bytes=6_000, oldest_seconds=60.0)
