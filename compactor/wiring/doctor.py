@@ -26,7 +26,7 @@ from compactor.settings.settings import Settings
 from compactor.wiring import operating
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_choice, source_choice
-from compactor.wiring.grok_reader import grok_reader
+from compactor.wiring.opening import grok_reader
 
 ANSWER_SECONDS = 3.0
 """The longest wait for one response, whatever the job's timeout."""

@@ -13,8 +13,7 @@ from compactor.ndjson.lines import Limits
 from compactor.settings.settings import Settings
 from compactor.wiring.app import App
 from compactor.wiring.engine_choice import engine_choice, installed_engine
-from compactor.wiring.grok_reader import GrokReader
-from compactor.wiring.opening import grok_reader_of, spark_session
+from compactor.wiring.opening import GrokReader, grok_reader_of, spark_session
 
 # pyspark is slow to load, and most commands need no Spark.
 # ruff: noqa: PLC0415

@@ -20,7 +20,7 @@ from compactor.sources.plan import Plan
 from compactor.telemetry.meter import Meter
 from compactor.wiring.engine_choice import engine_choice
 from compactor.wiring.engines import formats_of
-from compactor.wiring.grok_reader import grok_reader
+from compactor.wiring.opening import grok_reader
 from compactor.wiring.settings_files import check_sources
 
 
