@@ -273,7 +273,8 @@ class FolderRun:
 
     def _tell_of_wait(self, what: str, seconds: float) -> None:
         if what == SETTLING:
-            self.display.say(f"files changed less than {SETTLE_SECONDS:g} s ago; waiting for them to settle")
+            if self.verifies_all:  # later batches of a watch wait for each line that a log gets
+                self.display.say(f"files changed less than {SETTLE_SECONDS:g} s ago; waiting for them to settle")
         else:
             self.display.say(f"waiting {duration(seconds)} for {what}")
 

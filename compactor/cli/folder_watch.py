@@ -1,7 +1,7 @@
 """`compact --watch`: compacts files as they arrive, until a signal. Lists the sources; needs no Spark."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
@@ -22,6 +22,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.errors import CompactorError, OperatorError, SettingsError
 from compactor.core.inputs.source_places import in_words
 from compactor.core.layout import is_s3
+from compactor.core.ports import ObjectInfo
 from compactor.core.rules.backoff import pause_seconds
 from compactor.core.text.formatting import count, duration
 from compactor.sources.folders.planning import FolderPlanner
@@ -97,9 +98,9 @@ class FolderWatch:
                 )
         return code
 
-    def _batch(self, planner: FolderPlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, str]]:
-        """Compact the available files; returns how that ended, and the versions of files that need no further batch."""
-        listed = {info.uri: info.etag for info in planner.data(Plan())}
+    def _batch(self, planner: FolderPlanner, signals: StopSignals) -> tuple[ExitCode, dict[str, ObjectInfo]]:
+        """Compact the available files; returns how that ended, and the files that need no batch as they are."""
+        listed = {info.uri: info for info in planner.data(Plan())}
         try:
             result = self.run.run()
         finally:
@@ -109,15 +110,20 @@ class FolderWatch:
         self.run = replace(self.run, verifies_all=False)
         if result.plan.held:
             return result.exit_code, {}
-        later = {each.uri for each in result.plan.left_out if each.reason in _COMES_LATER}.union(result.plan.unfinished)
-        return result.exit_code, {uri: etag for uri, etag in listed.items() if uri not in later}
+        for each in result.plan.left_out:
+            if each.reason in _COMES_LATER:
+                listed.pop(each.uri, None)
+        for uri in result.plan.unfinished:
+            if uri in listed:
+                listed[uri] = replace(listed[uri], etag="")
+        return result.exit_code, listed
 
-    def _wait_for_batch(self, planner: FolderPlanner, known: dict[str, str], target_bytes: float) -> None:
-        """Wait until new files fill a manifest, or the first of them has waited long enough."""
+    def _wait_for_batch(self, planner: FolderPlanner, known: dict[str, ObjectInfo], target_bytes: float) -> None:
+        """Wait until new files, or new lines, fill a manifest, or the first of them has waited long enough."""
         since: float | None = None
         while not self._stopped.is_set():
             began = time.monotonic()
-            new_bytes = [info.size_bytes for info in planner.data(Plan()) if known.get(info.uri) != info.etag]
+            new_bytes = list(_new_bytes(planner.data(Plan()), known))
             now = time.monotonic()
             since = (since or now) if new_bytes else None
             waited = now - since if since is not None else 0.0
@@ -152,6 +158,15 @@ class FolderWatch:
             if line not in self._shown:
                 say(line)
         self._shown = set(lines)
+
+
+def _new_bytes(files: Iterable[ObjectInfo], known: Mapping[str, ObjectInfo]) -> Iterator[int]:
+    """For each file that may have something new, how many bytes that is."""
+    for info in files:
+        before = known.get(info.uri)
+        if before is None or before.etag != info.etag:
+            grown = info.size_bytes - (before.size_bytes if before is not None else 0)
+            yield grown if grown >= 0 else info.size_bytes
 
 
 def _how(planner: FolderPlanner) -> str:

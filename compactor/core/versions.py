@@ -19,6 +19,11 @@ def local_version(written_ns: int, size_bytes: int) -> str:
     return f"{written_ns & 0xFFFFFFFFFFFFFFFF:x}-{size_bytes:x}"
 
 
+def version_of_beginning(etag: str, size_bytes: int) -> str:
+    """The version that the first bytes of a local file are, given that of the whole file."""
+    return f"{etag.rpartition('-')[0] or etag}-{size_bytes:x}"
+
+
 def length_of(etag: str) -> int | None:
     """The length of a local file from its version; None for any other version."""
     found = _LOCAL.fullmatch(etag)

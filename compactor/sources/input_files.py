@@ -105,8 +105,22 @@ def _reason(source: SourcePlace, found: ObjectInfo | LeftOut, *, with_hidden: bo
     return "hidden" if is_hidden else ""
 
 
-def dated_files(found: Iterable[ObjectInfo], scope: FileScope, plan: Plan, now: datetime) -> Iterator[SpilledFile]:
-    """Yield the files in a scope with their dates; counts the others in a plan."""
+def dated_files(
+    found: Iterable[ObjectInfo],
+    scope: FileScope,
+    plan: Plan,
+    now: datetime,
+    settled_part: Callable[[ObjectInfo], ObjectInfo | None] = lambda _: None,
+) -> Iterator[SpilledFile]:
+    """Yield the files in a scope with their dates; counts the others in a plan.
+
+    Args:
+        found: Files.
+        scope: Which of them.
+        plan: Counts the others.
+        now: The time.
+        settled_part: The beginning of a file that is still being written, as a version of it; None if it has to wait.
+    """
     for info in found:
         dated = date_of_file(info.uri, info.modified_at)
         # On S3, an object appears as a whole.
@@ -114,10 +128,17 @@ def dated_files(found: Iterable[ObjectInfo], scope: FileScope, plan: Plan, now: 
         if reason is None:
             yield SpilledFile.listed(dated.date, info, dated.rule)
             continue
-        plan.skip(reason, info.uri)
         if reason == "unsettled":
-            detail = f"written less than {scope.settle_seconds:g} s ago; expected it to be complete"
-            plan.left_out.append(LeftOut(info.uri, reason, detail))
+            if (part := settled_part(info)) is not None:
+                yield SpilledFile.listed(dated.date, part, dated.rule)
+                continue
+            plan.left_out.append(unsettled(info.uri, scope.settle_seconds))
+        plan.skip(reason, info.uri)
+
+
+def unsettled(uri: str, settle_seconds: float) -> LeftOut:
+    """A file that is left to a later plan, since it is being written."""
+    return LeftOut(uri, "unsettled", f"written less than {settle_seconds:g} s ago; expected it to be complete")
 
 
 def check_prefix(state: State, prefix: str, allowed_prefixes: Sequence[str]) -> None:

@@ -136,7 +136,7 @@ class Plan:
         touched: Of these, files with the same bytes and a different time.
         renamed: Of these, files that are in a manifest under an earlier name that no longer exists.
         grown: Files that were appended to; only the new lines are planned.
-        unfinished: Of the files taken before or grown, those whose last line has waited a short time for its line feed.
+        unfinished: Files that are still being written: only their complete lines are planned, or were before.
         replaced: Files with a different version in a manifest.
         replacements: Of these, files whose rows can be rebuilt.
         held: Number of files claimed by another planner.

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from compactor.core.inputs.source_places import SourcePlace
@@ -16,6 +17,7 @@ from compactor.wiring.app import App
 from compactor.wiring.planning import planner
 
 if TYPE_CHECKING:
+    from compactor.ndjson.kinds.formats import Formats
     from compactor.sources.folders.history import SummarisedFiles
     from compactor.sources.folders.planning import FolderPlanner, OnReplaced
     from compactor.sources.input_files import Listing
@@ -99,6 +101,12 @@ def folder_planner(
     from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
     from compactor.sources.folders.planning import FolderPlanner
     from compactor.sources.folders.stored_history import StoredSummarisedFiles
+    from compactor.wiring.engines import formats_of
+    from compactor.wiring.opening import grok_reader_of
+
+    @cache
+    def formats() -> "Formats":
+        return formats_of(app.settings, grok_reader_of(app))
 
     seen = seen_file(app.layout) if app.seen_file is None else app.seen_file
     # Local files may be renamed, and appended to, so an index by name, as for S3, is not enough.
@@ -111,7 +119,7 @@ def folder_planner(
         listing=_listing(app),
         skips=_skips(app),
         sources=sources,
-        seen=LocalSeenFiles(app.store, seen),
+        seen=LocalSeenFiles(app.store, seen, lambda head: formats().has_lines(head)),
         summarised=summarised,
         new_spill=SqliteSpill,
         scope=scope,

@@ -174,7 +174,7 @@ def _new(result: CompactResult) -> str:
         return new
     if not (result.new_files or plan.planned_before or plan.left_out or result.rebuilt):
         return "nothing: SRC holds no files with data"
-    counts = {"touched": plan.touched, "renamed": plan.renamed, "with an unfinished last line": len(plan.unfinished)}
+    counts = {"touched": plan.touched, "renamed": plan.renamed, "still being written": len(plan.unfinished)}
     moved = [f"{number:,} {name}" for name, number in counts.items() if number]
     also = f" ({', '.join(moved)})" if moved else ""
     return f"{new}; {count(plan.planned_before, 'file')} taken before{also}"

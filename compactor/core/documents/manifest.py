@@ -49,6 +49,7 @@ class FileRange(Document):
         lines_before: The number of lines before `from_byte`.
         digest_before: Digest of all bytes before `from_byte`; a recorded version has the same.
         digest: Digest of all bytes before `to_byte`.
+        digest_within: Digest of the bytes from `from_byte` to `to_byte`. Who reads them again compares it.
     """
 
     continues: str
@@ -57,6 +58,7 @@ class FileRange(Document):
     lines_before: NonNegativeInt
     digest_before: str
     digest: str
+    digest_within: str
 
     @property
     def size_bytes(self) -> int:
@@ -77,7 +79,7 @@ class ManifestFile(Document):
         rejected_as: Why these lines were rejected.
         dated_by: Which of `dates.RULES` dated its manifest; None if the writer gave the date.
         path_columns: Values from the folders of its path; None if there are none.
-        range: The lines to read from a grown file; None for all.
+        range: The bytes to read, whatever the file has behind them; None for all.
     """
 
     uri: str

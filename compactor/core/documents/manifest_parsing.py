@@ -207,7 +207,7 @@ class _File(BaseModel):
     def _is_of_local_file(cls, value: FileRange | None, info: ValidationInfo) -> FileRange | None:
         file = info.data
         is_local = layout.is_local(file.get("uri", "")) and bool(file.get("etag"))
-        if value is None or (is_local and value.from_byte and value.size_bytes == file.get("size_bytes")):
+        if value is None or (is_local and value.size_bytes == file.get("size_bytes")):
             return value
         raise ValueError("not as expected")
 

@@ -129,6 +129,7 @@ class FileReport(Document):
             lines_before=0,
             digest_before="",
             digest=self.digest,
+            digest_within=self.digest,
         )
         return ManifestFile(
             uri=self.uri,

@@ -92,15 +92,17 @@ def beginnings(stored: Iterable[bytes], asked: AskedBeginnings) -> set[Beginning
     return found
 
 
-def digest_of_first(stored: Iterable[bytes], length_bytes: int) -> str:
-    """The digest of the first bytes of a file."""
-    hashed, left = blake3(), length_bytes
+def digests_up_to(stored: Iterable[bytes], start: int, end: int) -> tuple[str, str]:
+    """The digests of a file's first `end` bytes, and of those of them from `start` on."""
+    of_all, within, position = blake3(), blake3(), 0
     for piece in stored:
-        hashed.update(memoryview(piece)[:left])
-        left -= min(left, len(piece))
-        if not left:
+        taken = memoryview(piece)[: end - position]
+        of_all.update(taken)
+        within.update(taken[max(start - position, 0) :])
+        position += len(taken)
+        if position == end:
             break
-    return _digest(hashed)
+    return _digest(of_all), _digest(within)
 
 
 def _digest(hashed: blake3) -> str:

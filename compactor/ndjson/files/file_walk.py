@@ -205,12 +205,11 @@ class FileWalk:
             cause = "retention removed" if gap.offsets else "retention may have removed records"
             raise FileError(FileStatus.MISSING, f"{cause} {gap.words}")
         try:
-            again = not self._formats.recognises
-            read = partial(open_file, self._input, file, any_version=self._any_version, again=again)
+            read = partial(open_file, self._input, file, any_version=self._any_version)
             if is_s3(file.uri):
                 return read()
             opened, digest = self._disk.measured(read), ContentDigest(self._pool)
-            if opened.start:  # its range has the digest
+            if opened.expected:  # its range has the digest
                 return opened
             digest.begin(opened.first)
             return replace(opened, digest=digest)
@@ -281,7 +280,7 @@ def _report(file: ManifestFile, status: FileStatus, **found: Any) -> FileReport:
 
 
 def _compacted(file: ManifestFile, opened: Opened, codec: str, counts: LineCounts, spool: RejectSpool) -> FileReport:
-    digest = file.grown.digest if file.grown else ""
+    digest = file.range.digest if file.range else ""
     # A blank line is never rejected, so blank redriven lines stand for other lines of their source file.
     padding = counts.blank_lines if file.source_uri else 0
     return _report(

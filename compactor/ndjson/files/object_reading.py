@@ -25,7 +25,7 @@ from compactor.core.map_ordered import calls_ahead
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import described_version
 from compactor.ndjson.codecs import MAX_PIECE_BYTES
-from compactor.ndjson.files.content_digest import ContentDigest, beginnings
+from compactor.ndjson.files.content_digest import ContentDigest
 
 # Retries refused reads of input for a short while: only a lasting refusal counts against a file.
 
@@ -131,15 +131,16 @@ class InputStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file pinned to the version that will be read.
+    """A file pinned to the bytes that will be read: by its version, or, since it may grow, by their digest.
 
     Attributes:
-        size_bytes: Its stored length; for a grown file, the length of the range.
+        size_bytes: Its stored length, or that of the range.
         etag: The version in the manifest.
         first: The first bytes.
         start: The first byte to read.
-        etag_now: The version being read, if it is a later one that begins with all bytes of `etag`.
-        digest: The digest of the last read; None on S3, where ETags identify content.
+        digest: The digest of the last read; None on S3, where ETags identify content, and for a range.
+        expected: The digest that a range must have; empty for a file that is pinned by its version.
+        is_part: Whether some bytes of the file are not read.
     """
 
     uri: str
@@ -147,13 +148,9 @@ class Opened:
     etag: str
     first: bytes
     start: int = 0
-    etag_now: str = ""
     digest: ContentDigest | None = None
-
-    @property
-    def is_part(self) -> bool:
-        """Whether some bytes of the file are not read."""
-        return bool(self.start) or bool(self.etag_now and self.etag_now != self.etag)
+    expected: str = ""
+    is_part: bool = False
 
 
 def range_bytes(uri: str) -> int:
@@ -161,7 +158,7 @@ def range_bytes(uri: str) -> int:
     return LOCAL_RANGE_BYTES if is_local(uri) else RANGE_BYTES
 
 
-def open_file(store: InputStore, file: ManifestFile, *, any_version: bool, again: bool = False) -> Opened:
+def open_file(store: InputStore, file: ManifestFile, *, any_version: bool) -> Opened:
     """Read the first range of the version in a manifest.
 
     Args:
@@ -169,14 +166,13 @@ def open_file(store: InputStore, file: ManifestFile, *, any_version: bool, again
         file: Identified by ETag, else by size, else only by URI.
         any_version: Accept the current version if that one no longer exists; not for a grown file, whose lines would
             differ.
-        again: The lines were read before: accept a later version that begins with all of their bytes.
 
     Raises:
         FileError: `missing`, or `changed`: the object has a different version.
         ObjectChanged: The file was replaced between two requests.
     """
     try:
-        if file.range is not None and (ranged := _open_range(store, file, file.range, again=again)) is not None:
+        if file.range is not None and (ranged := _open_range(store, file, file.range)) is not None:
             return ranged
         if file.etag is not None and not file.grown:
             opened = _open_named(store, file.uri, file.etag)
@@ -202,27 +198,28 @@ def _open_named(store: InputStore, uri: str, etag: str) -> Opened | None:
     return Opened(uri, found.size_bytes, etag, first) if found.etag == etag else None
 
 
-def _open_range(store: InputStore, file: ManifestFile, part: FileRange, *, again: bool) -> Opened | None:
-    """Open the lines of a grown file; None if the file does not begin with all bytes up to their end."""
+def _open_range(store: InputStore, file: ManifestFile, part: FileRange) -> Opened | None:
+    """Open some bytes of a local file, which may be longer by now; None if it is shorter."""
     found = _stat(store, file.uri)
-    is_named = found.etag == (file.etag or "")
-    end = (part.to_byte, part.digest)
-    if not is_named and not (again and end in beginnings(whole(store, found), {end[0]: {end[1]}})):
+    if found.size_bytes < part.to_byte:
         return None
-    first = store.read_range(file.uri, part.from_byte, min(range_bytes(file.uri), part.size_bytes), etag=found.etag)
-    return Opened(file.uri, part.size_bytes, file.etag or "", first, part.from_byte, found.etag)
+    first = store.read_range(file.uri, part.from_byte, min(range_bytes(file.uri), part.size_bytes))
+    is_part = bool(part.from_byte) or found.etag != file.etag
+    etag, expected = file.etag or "", part.digest_within
+    return Opened(file.uri, part.size_bytes, etag, first, part.from_byte, expected=expected, is_part=is_part)
 
 
 def whole(store: InputStore, info: ObjectInfo) -> Iterator[bytes]:
-    """Yield all bytes of a file version.
+    """Yield all bytes of a file version; without an ETag, those up to its length, of any version.
 
     Raises:
-        ObjectChanged: The file no longer has this version.
+        ObjectChanged: The file no longer has this version, or is shorter.
     """
     for start in range(0, info.size_bytes, LOCAL_RANGE_BYTES):
-        piece = store.read_range(info.uri, start, LOCAL_RANGE_BYTES, etag=info.etag)
-        if not piece:
-            raise ObjectChanged(f"{info.uri}: ends before byte {start}; expected {info.size_bytes} bytes")
+        length = min(LOCAL_RANGE_BYTES, info.size_bytes - start)
+        piece = store.read_range(info.uri, start, length, etag=info.etag or None)
+        if len(piece) != length:
+            raise ObjectChanged(f"{info.uri}: ends before byte {start + length}; expected {info.size_bytes} bytes")
         yield piece
 
 
@@ -253,9 +250,21 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
     """Read all bytes of an opened file, or of its range. Repeatable for a second pass.
 
     Raises:
-        ObjectChanged: The file no longer has the opened version.
+        ObjectChanged: The file no longer has the opened version, or, behind the last byte, these were other bytes.
         ObjectNotFound: The file was deleted.
     """
+    with closing(_pieces(store, opened, pool)) as pieces:
+        if not opened.expected:
+            yield from pieces
+            return
+        digest = ContentDigest(pool)
+        yield from digest.passing(pieces)
+        # guard: bytes of a file that may grow are those that were planned
+        if digest.of_whole(opened.size_bytes) != opened.expected:
+            raise ObjectChanged(f"{opened.uri}: bytes from {opened.start} on changed; expected those of the manifest")
+
+
+def _pieces(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> Generator[bytes, None, None]:
     step = range_bytes(opened.uri)
     end = opened.start + opened.size_bytes
     starts = range(opened.start + step, end, step)
@@ -263,7 +272,7 @@ def read_ranges(store: InputStore, opened: Opened, pool: ThreadPoolExecutor) -> 
     def read(start: int) -> bytes:
         length = min(step, end - start)
         # guard: all ranges of a file are of one version
-        data = store.read_range(opened.uri, start, length, etag=opened.etag_now or opened.etag)
+        data = store.read_range(opened.uri, start, length, etag=None if opened.expected else opened.etag)
         if len(data) != length:
             raise ObjectChanged(f"{opened.uri}: {len(data)} bytes from byte {start}, expected {length}")
         return data

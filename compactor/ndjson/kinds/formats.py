@@ -10,6 +10,7 @@ from compactor.core.errors import FileError
 from compactor.core.inputs.record_place import DOCUMENTS, RecordPlace
 from compactor.core.layout import is_within
 from compactor.core.text.safe_text import quoted
+from compactor.ndjson.codecs import sniff
 from compactor.ndjson.grok import GrokSplitter, MatchingTime, OpenDecoder
 from compactor.ndjson.kinds.binary_kinds import Kind, archive, binary_kind
 from compactor.ndjson.kinds.element_splitting import ElementScanner, ElementSplitter, NewScanner
@@ -74,6 +75,14 @@ class Formats:
     def lines(self) -> Splitter:
         """The splitter for a file that is known to hold lines."""
         return split_lines if self.grok is None else GrokSplitter(self.grok, self.matching if self.recognises else None)
+
+    def has_lines(self, head: bytes) -> bool:
+        """Whether a file that begins with these bytes holds lines, which can be read while others are appended."""
+        head = head.lstrip(b"\0")
+        if self.grok is not None:
+            return sniff(head) == "none" and not (archive(head) or binary_kind(head))
+        path = known_path(head) if self.finds_place else self.place.path
+        return not path and begins_with_record(head)
 
     def recorded(self, place: RecordPlace | None) -> Splitter:
         """The splitter for a file whose records are at a known place; None if they are lines."""

@@ -177,7 +177,7 @@ class DeepVerifier:
                 rejects.add(_reject_row(*reject))
 
         try:
-            opened = open_file(self.state.store, file.as_input(), any_version=False, again=True)
+            opened = open_file(self.state.store, file.as_input(), any_version=False)
             split, refused = self._splitting(commit, file, refused)
             with reading(self.state.store, opened) as stored:
                 pieces = decode(file.codec, self._counted(stored))

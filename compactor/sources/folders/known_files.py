@@ -1,7 +1,7 @@
 """Reads what manifests contain about the files in sources, present or deleted, and classifies each file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -24,8 +24,25 @@ Version = tuple[str, str]
 """A file's canonical URI and etag."""
 
 
+class WholeLines(NamedTuple):
+    """The beginning of a file up to the end of its last complete line, or its part from some byte on.
+
+    Attributes:
+        end: Where that line ends.
+        digest: Digest of all bytes before it.
+        digest_within: Digest of those of the part.
+    """
+
+    end: int
+    digest: str
+    digest_within: str
+
+
 class SeenFiles(Protocol):
-    """Remembers local files: their bytes, and whether they were rewritten without a change of time."""
+    """Remembers local files: their bytes, and whether they were rewritten without a change of time.
+
+    A file without an ETag is being written, and only what it had up to its given length is read.
+    """
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
         """The URIs of files rewritten since they were remembered, with the same length and time."""
@@ -33,8 +50,8 @@ class SeenFiles(Protocol):
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         """The remembered versions of files, by canonical URI."""
 
-    def names(self, etag: str) -> list[str]:
-        """The URIs of the files that were remembered with this version."""
+    def names(self, etag: str, digest: str) -> list[str]:
+        """The URIs of the files that were remembered with this version, or, after they were touched, with its bytes."""
 
     def digest(self, file: ObjectInfo) -> str:
         """The digest of a file's bytes, as in `FileReport.digest`; empty where the store has other means.
@@ -53,10 +70,22 @@ class SeenFiles(Protocol):
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         """The given beginnings that a file's content has; none where the store has other means. Raises as `digest`."""
 
-    def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
-        """A file's beginning up to the end of its last complete line; None if no line starts at byte `start`.
+    def whole_lines(self, file: ObjectInfo, start: int) -> WholeLines | None:
+        """A file's complete lines from a byte on; None if no line starts there.
 
-        It ends at `start` if no complete line follows. Raises as `digest`.
+        They end at `start` if no complete line follows. Raises as `digest`, also for a hole in a file that is being
+        written.
+        """
+
+    def last_line_end(self, file: ObjectInfo, upto: int | None = None) -> Beginning | None:
+        """The end of the last complete line of a file that is being written, and a digest of some bytes before it.
+
+        Args:
+            file: A local file.
+            upto: Search before this byte; None for the whole file.
+
+        Returns:
+            None if the file does not hold lines, if there is no complete one, or if it cannot be read.
         """
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
@@ -95,6 +124,7 @@ class KnownFiles:
         listed: All files that may be planned.
         summarised: Remembers the files of closed dates.
         may_learn: Whether to add to `summarised`.
+        growing: Files that are being written. Only their listed bytes count, which the digest of a range identifies.
         unread: Files whose beginnings were needed but unreadable.
     """
 
@@ -105,6 +135,7 @@ class KnownFiles:
     listed: FileSpill
     summarised: SummarisedFiles | None = None
     may_learn: bool = True
+    growing: Container[str] = ()
     unread: list[str] = field(default_factory=list, init=False)
 
     def of(self, files: Mapping[str, Listed], suspects: frozenset[str], released: frozenset[str]) -> Matches:
@@ -178,7 +209,11 @@ class KnownFiles:
         listed = self.listed.get(canonical(file.uri))
         if listed is None:
             raise LookupError(file.uri)
-        return listed.info
+        return self._of_now(listed.info)
+
+    def _of_now(self, info: ObjectInfo) -> ObjectInfo:
+        """A file, to read its bytes: of any version, while it is being written."""
+        return replace(info, etag="") if canonical(info.uri) in self.growing else info
 
     def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterator[set[Beginning]]:
         def of(uri: str) -> set[Beginning]:
@@ -186,7 +221,7 @@ class KnownFiles:
                 info = self._info_at(uri)
                 size_bytes = _most_bytes(info) if info else 0
                 shorter = {length: digests for length, digests in asked.items() if length < size_bytes}
-                return self.seen.beginnings(info, shorter) if info and shorter else set()
+                return self.seen.beginnings(self._of_now(info), shorter) if info and shorter else set()
             except (TryAgainError, AccessError, FileError):
                 self.unread.append(uri)
                 return set()
@@ -196,20 +231,29 @@ class KnownFiles:
     def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
         if not version.is_text:
             return "it is compressed, or read as JSON documents"
+        return self._lines_behind(file, version.uri, version.size_bytes, version.lines, version.digest)
+
+    def first_lines(self, file: ManifestFile) -> FileRange | None:
+        """The complete lines of a file that is being written and has no rows yet; None if they cannot be read."""
+        lines = self._lines_behind(file, file.uri, 0, 0, "")
+        return None if isinstance(lines, str) else lines
+
+    def _lines_behind(self, file: ManifestFile, continues: str, start: int, lines: int, digest: str) -> FileRange | str:
         try:
-            found = self.seen.whole_lines(self._info(file), version.size_bytes)
+            found = self.seen.whole_lines(self._info(file), start)
         except (TryAgainError, AccessError) as exc:
             self.unread.append(file.uri)
             return str(exc)
         if found is None:
             return "the earlier lines did not end with a line feed"
         return FileRange(
-            continues=version.uri,
-            from_byte=version.size_bytes,
-            to_byte=found[0],
-            lines_before=version.lines,
-            digest_before=version.digest,
-            digest=found[1],
+            continues=continues,
+            from_byte=start,
+            to_byte=found.end,
+            lines_before=lines,
+            digest_before=digest,
+            digest=found.digest,
+            digest_within=found.digest_within,
         )
 
     def version_at(self, uri: str) -> str | None:
@@ -220,7 +264,7 @@ class KnownFiles:
         return info.etag if info else None
 
     def names_of(self, version: Naming) -> Iterable[str]:
-        return self.seen.names(version.etag or "")
+        return self.seen.names(version.etag or "", version.digest)
 
     def _info_at(self, uri: str) -> ObjectInfo | None:
         """The object at a place: as listed, or as it is now if it is in no source."""

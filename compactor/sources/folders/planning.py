@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
+from compactor.core.layout import canonical
 from compactor.core.ports import ObjectInfo
+from compactor.core.versions import Beginning, version_of_beginning
 from compactor.ledger.state import State
 from compactor.sources.candidates import Candidate, is_settled
 from compactor.sources.claiming import Claimer, claim_key, state_of
@@ -17,7 +19,15 @@ from compactor.sources.file_search import FileSearch
 from compactor.sources.folders.history import HistorySearch, SummarisedFiles
 from compactor.sources.folders.known_files import KnownFiles, Listed, SeenFiles
 from compactor.sources.folders.matching import Matches
-from compactor.sources.input_files import EVERYTHING, OUT_OF_SCOPE, FileScope, Listing, dated_files, source_files
+from compactor.sources.input_files import (
+    EVERYTHING,
+    OUT_OF_SCOPE,
+    FileScope,
+    Listing,
+    dated_files,
+    source_files,
+    unsettled,
+)
 from compactor.sources.plan import LeftOut, Plan, Replacement
 from compactor.sources.planner import Planner, Source
 from compactor.sources.spill import FileSpill
@@ -55,6 +65,8 @@ class FolderPlanner:
         skips: Why a file is no input by its URI; see `source_files`.
         new_spill: Creates the storage for one plan's listing.
         summarised: Remembers the files of closed dates; None for no cache.
+        written: Where the last complete line of files that are being written ended some seconds ago, by canonical URI;
+            see `SeenFiles.last_line_end`. These lines are taken if they are still there, and more was appended.
     """
 
     planner: Planner
@@ -67,6 +79,7 @@ class FolderPlanner:
     summarised: SummarisedFiles | None = None
     scope: FileScope = EVERYTHING
     on_replaced: OnReplaced = "quarantine"
+    written: Mapping[str, Beginning] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
@@ -110,17 +123,20 @@ class _NewFiles(Source):
     _found: Matches = field(default_factory=Matches, init=False)
     _taken: set[str] = field(default_factory=set, init=False)
     _is_all_read: bool = field(default=True, init=False)
+    _growing: set[str] = field(default_factory=set, init=False)  # of which only complete lines of before are taken
 
     is_listing = True
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
-        dated = dated_files(self.of.data(plan), self.of.scope, plan, self.of.state.clock.now())
+        now = self.of.state.clock.now()
+        dated = dated_files(self.of.data(plan), self.of.scope, plan, now, self._settled_part)
         self.listed.add(self.of.state.meter.each("file", dated))
         self.listed.sort()
         open_ones, suspects, released = self._open_ones(plan)
         known = self._known(may_learn=not plan.dry_run)
         found = self._found = known.of(open_ones, frozenset(suspects), frozenset(released))
-        self._is_all_read = not known.unread
+        self._is_all_read = not (known.unread or self._growing)
+        self._leave_unclear(plan, found, open_ones)
         unfinished = found.unfinished.keys() - found.known - found.grown.keys()
         plan.planned_before += len(found.known - suspects) + len(found.touched) + len(found.renamed) + len(unfinished)
         plan.planned_before -= len(suspects & found.replaced.keys())
@@ -128,11 +144,41 @@ class _NewFiles(Source):
         self._leave_unfinished(plan, found.unfinished, open_ones)
         taken = self._taken = self._sorted(plan, found, suspects)
         for uri, each in open_ones.items():
-            if (part := found.grown.get(uri)) is not None:  # guard: of a file that grew, only the new lines are taken
-                grown = {"range": part, "size_bytes": part.size_bytes}
-                yield Candidate.of_file(each.listed.date, each.file.model_copy(update=grown))
-            elif uri in taken or not (found.has(uri) or uri in suspects):
-                yield Candidate.of_file(each.listed.date, each.file)
+            file, part = each.file, found.grown.get(uri)
+            if part is None and uri not in taken and (found.has(uri) or uri in suspects):
+                continue
+            if part is None and uri in self._growing:
+                part = known.first_lines(file)
+                if part is None:
+                    self._leave_unsettled(plan, uri)
+                    continue
+            if part is not None:  # guard: of a file that grew, only the new lines are taken
+                file = file.model_copy(update={"range": part, "size_bytes": part.size_bytes})
+            yield Candidate.of_file(each.listed.date, file)
+        plan.unfinished += sorted(self._growing)
+
+    def _settled_part(self, info: ObjectInfo) -> ObjectInfo | None:
+        """The complete lines that a file had some seconds ago, as a version of it, if it still has them."""
+        uri = canonical(info.uri)
+        end = self.of.written.get(uri)
+        # guard: lines of a file that is being written are taken once they were there for a while
+        if end is None or end != self.of.seen.last_line_end(info, end[0]):
+            return None
+        self._growing.add(uri)
+        return replace(info, size_bytes=end[0], etag=version_of_beginning(info.etag, end[0]), stamp="")
+
+    def _leave_unclear(self, plan: Plan, found: Matches, open_ones: dict[str, Listed]) -> None:
+        """Leave files that are being written, and do not just go on, until they are not."""
+        unclear = {*found.undecided, *found.compressed, *found.replaced}
+        for uri in sorted(self._growing & unclear):
+            for each in (found.undecided, found.compressed, found.replaced, open_ones):
+                each.pop(uri, None)
+            self._leave_unsettled(plan, uri)
+
+    def _leave_unsettled(self, plan: Plan, uri: str) -> None:
+        self._growing.discard(uri)
+        plan.skip("unsettled", uri)
+        plan.left_out.append(unsettled(uri, self.of.scope.settle_seconds))
 
     def remember(self, plan: Plan) -> None:
         """Remember the files as they are now, after planning them."""
@@ -177,6 +223,7 @@ class _NewFiles(Source):
             listed=self.listed,
             summarised=self.of.summarised,
             may_learn=may_learn,
+            growing=self._growing,
         )
 
     def _leave_unfinished(self, plan: Plan, found: Mapping[str, int], listed: Mapping[str, Listed]) -> None:

@@ -1,10 +1,11 @@
 """Plans the sources of one call: waits some seconds for files to settle, and for other planners."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from compactor.core.layout import is_s3
+from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import Clock
+from compactor.core.versions import Beginning
 from compactor.sources.candidates import is_settled
 from compactor.sources.folders.planning import FolderPlanner
 from compactor.sources.plan import Plan
@@ -26,11 +27,13 @@ class SourceSurvey:
 
     Attributes:
         is_fresh: Whether some input files have just been written.
+        written: Where the last complete line of these ends; see `FolderPlanner.written`.
     """
 
     has_data: bool
     is_fresh: bool
     met: Plan
+    written: Mapping[str, Beginning] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +52,27 @@ class PatientPlanner:
     def scan(self) -> SourceSurvey:
         """Check whether there is data, and whether it is still being written."""
         met, has_data, settle_seconds = Plan(), False, self._settle_seconds
-        now = self.clock.now()
+        fresh, now = dict[str, Beginning | None](), self.clock.now()
         for info in self.planner.data(met):
             has_data = True
             if not settle_seconds:
                 break
             if not is_s3(info.uri) and not is_settled(info, now, settle_seconds):
-                return SourceSurvey(has_data=True, is_fresh=True, met=met)
-        return SourceSurvey(has_data=has_data, is_fresh=False, met=met)
+                fresh[canonical(info.uri)] = self.planner.seen.last_line_end(info)
+        written = {uri: end for uri, end in fresh.items() if end is not None}
+        return SourceSurvey(has_data=has_data, is_fresh=bool(fresh), met=met, written=written)
 
     def plan(self, survey: SourceSurvey, *, dry_run: bool = False) -> Plan:
         """Write manifests for all files that are in none.
 
-        Files still being written after the wait are left to the next call, and counted as `unsettled`.
+        Of files still being written after the wait, only the complete lines that they had before it are taken. Files
+        of other kinds are left to the next call, and counted as `unsettled`.
         """
         settle_seconds = self._settle_seconds
         if survey.is_fresh:
             self._wait(SETTLING, settle_seconds)
-        planner = replace(self.planner, scope=replace(self.planner.scope, settle_seconds=settle_seconds))
+        scope = replace(self.planner.scope, settle_seconds=settle_seconds)
+        planner = replace(self.planner, scope=scope, written=survey.written)
         plan = planner.plan(dry_run=dry_run)
         for number in range(MAX_ROUNDS):
             if dry_run or not plan.held or plan.held_until is None:
@@ -93,6 +99,7 @@ def _after(plan: Plan, later: Plan) -> Plan:
         planned_before=max(0, later.planned_before - plan.files),
         replaced=max(plan.replaced, later.replaced),
         grown=plan.grown + later.grown,
+        unfinished=sorted({*plan.unfinished, *later.unfinished}),
         misdated=plan.misdated + later.misdated,
         first_misdated=plan.first_misdated or later.first_misdated,
     )

@@ -1,5 +1,6 @@
 """Promises of `compactor compact` about what a folder holds: names, links, forbidden folders, and files that change."""
 
+import itertools
 import json
 import os
 import re
@@ -244,11 +245,12 @@ def test_an_append_between_plan_and_read(
 
 
 def test_unsettled_files_are_named(raw: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is still being written after the wait is not taken, and the call says so."""
+    """A file that is written again and again is not taken, and the call says so; one that is appended to is."""
     write(raw / "a.ndjson", 1)
+    versions = itertools.count(2)
 
     def write_on(_seconds: float = 0) -> None:
-        write(raw / "b.ndjson", 2, ago=HOUR_AGO - time.time())
+        write(raw / "b.ndjson", next(versions), ago=HOUR_AGO - time.time())
 
     clock = SimpleNamespace(sleep=write_on, monotonic=time.monotonic)
     monkeypatch.setattr("compactor.api.folder_run.time", clock)
@@ -256,6 +258,11 @@ def test_unsettled_files_are_named(raw: Path, out: Path, monkeypatch: pytest.Mon
     result = call(raw, out)
     assert (result.exit_code, ids(out)) == (3, {1: 1})
     assert f"not taken  {raw}/b.ndjson (unsettled)" in result.stdout
+    versions = itertools.repeat(4)
+    write_on()
+    result = call(raw, out)
+    assert (result.exit_code, ids(out)) == (0, {1: 1, 4: 1})
+    assert "1 still being written" in result.stdout
 
 
 def test_other_bytes_behind_the_same_time(raw: Path, out: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -26,6 +27,7 @@ from compactor.core.documents.changes import Commit
 from compactor.core.inputs.source_places import SourcePlace
 from compactor.job.results import Result
 from compactor.sources.folders.planning import FolderPlanner, OnReplaced, changed_files
+from compactor.sources.folders.waiting import PatientPlanner
 from compactor.sources.plan import LeftOut
 from compactor.wiring import finding, planning, rebuilding, streaming
 from tests.support.harness import DiedError, Harness, dying_at
@@ -37,6 +39,9 @@ FIRST_NS = 1_767_000_000 * 10**9
 DEATHS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
 
 """What tells digests of each kind."""
+
+WAYS = ("append", "torn", "rename", "copy", "replace")
+"""What a program does with a file while a call waits for it."""
 
 names = st.sampled_from(NAMES)
 policies: st.SearchStrategy[OnReplaced] = st.sampled_from(("quarantine", "rebuild"))
@@ -78,6 +83,8 @@ class FolderLife(RuleBasedStateMachine):
         self.unseen = set[
             str
         ]()  # the originals since the last call: without them, nothing tells that these were copied
+        self.unfinished = set[str]()  # whose last lines a later call takes
+        self.meanwhile: list[partial[None]] = []  # what happens while a call waits
         self.moved = set[str]()  # since the last call, which only a call can tell from new ones once they are copied
 
     def teardown(self) -> None:
@@ -190,10 +197,22 @@ class FolderLife(RuleBasedStateMachine):
         if name not in self.unseen:
             (self.raw / name).unlink(missing_ok=True)
 
-    @rule(policy=policies, dies=st.none() | st.sampled_from(DEATHS))
-    def compact(self, policy: OnReplaced, dies: CrashPoint | None) -> None:
-        """A call; it may be killed, so that the next one goes on."""
+    @rule(
+        policy=policies,
+        dies=st.none() | st.sampled_from(DEATHS),
+        written=st.none() | names,
+        what=st.sampled_from(WAYS),
+    )
+    def compact(
+        self, policy: OnReplaced, dies: CrashPoint | None, written: str | None = None, what: str = "append"
+    ) -> None:
+        """A call; it may be killed, so that the next one goes on. Meanwhile a file may be written."""
         self.harness.clock.advance(3600)
+        self.meanwhile = []
+        if written is not None and (self.raw / written).exists():
+            for each in ("append", what):
+                self.meanwhile.append(partial(self._write_now, written, each))
+            self.meanwhile.pop(0)()
         if dies is not None:
             try:
                 self._call(policy, dies)
@@ -201,6 +220,26 @@ class FolderLife(RuleBasedStateMachine):
                 return
         else:
             self._check(self._call(policy, None))
+
+    def _write_now(self, name: str, what: str) -> None:
+        """Write a file as a program that goes on: its time is that of the clock."""
+        times, now = self.times, int(self.harness.clock.now().timestamp() * 10**9)
+        self.times = itertools.count(now)
+        if what in {"append", "torn"}:
+            self.append(name, is_whole=what == "append")
+        elif what == "rename":
+            self.rotate(name, "sub/d.ndjson")
+            self.write(name, 1)
+        elif what == "copy":
+            self.copy_and_truncate(name, "sub/d.ndjson", 2, grown=True)
+        else:
+            self.write(name, 2)
+        self.times = times
+
+    def _wait(self, seconds: float) -> None:
+        self.harness.clock.advance(seconds)
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
 
     def planner(self, policy: OnReplaced, dies: CrashPoint | None = None) -> FolderPlanner:
         app = self.harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
@@ -212,8 +251,9 @@ class FolderLife(RuleBasedStateMachine):
         harness = self.harness
         app = harness.app(on_crash_point=dying_at(dies) if dies else ignore_crash_point)
         changed_files(self._work(None), planning.claimer(app))
-        planner = self.planner(policy, dies)
-        plan = planner.plan()
+        planner = PatientPlanner(self.planner(policy, dies), harness.clock, self._wait)
+        plan = planner.plan(planner.scan())
+        self.unfinished = set(plan.unfinished)
         left_out = [*plan.left_out, *changed_files(self._work(dies), planning.claimer(app))]
         if plan.replacements:
             replaced = rebuilding.replacer(app, lambda _: harness.engine()).replace(plan.replacements)
@@ -244,7 +284,7 @@ class FolderLife(RuleBasedStateMachine):
         assert max(found.values(), default=0) <= 1
         assert not self.harness.rejects(), "a line was read with the NUL bytes before it"
         verified = self.harness.verification()
-        named = {each.uri for each in (*left_out, *verified.quarantined_files)}
+        named = {each.uri for each in (*left_out, *verified.quarantined_files)} | self.unfinished
         for path in filter(Path.is_file, self.raw.rglob("*")):
             if str(path) not in named:
                 content = path.read_bytes()
@@ -437,6 +477,8 @@ def test_a_history_of_logs(seed: int) -> None:
     doings = {
         lambda: life.compact(random.choice(("quarantine", "quarantine", "rebuild")), None): 10,
         lambda: life.compact("quarantine", random.choice(DEATHS)): 3,
+        lambda: life.compact("quarantine", None, name(), random.choice(WAYS)): 3,
+        lambda: life.compact("quarantine", random.choice(DEATHS), name(), random.choice(WAYS)): 1,
         lambda: life.append(name()): 6,
         lambda: life.append(name(), is_whole=False): 1,
         lambda: life.finish(name()): 1,

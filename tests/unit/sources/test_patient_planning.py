@@ -1,5 +1,6 @@
 """Planning in one go: what is waited for, how long, and what is left after all."""
 
+import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -7,6 +8,7 @@ from functools import partial
 import pytest
 
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
+from compactor.core.documents.records import FileStatus
 from compactor.sources.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner
 from compactor.sources.plan import Plan
 from compactor.wiring import finding
@@ -24,10 +26,13 @@ class Waits:
         self.harness = harness
         self.seconds: list[float] = []
         self.told: list[str] = []
+        self.meanwhile: list[partial[object]] = []
 
     def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
         self.harness.clock.advance(seconds)
+        for happen in self.meanwhile:
+            happen()
 
     def planner(self, place: str = "/w/raw") -> PatientPlanner:
         app = self.harness.app()
@@ -71,19 +76,77 @@ def test_fresh_files_are_given_a_moment(harness: Harness, waits: Waits) -> None:
     assert waits.told == [SETTLING]
 
 
-def test_what_is_still_written_is_left_for_the_next_call(harness: Harness, waits: Waits) -> None:
-    """A file that grows on is counted, not taken."""
-    harness.file(f"{DAY}-2.ndjson", ROW)
-    sleep = waits.sleep
+LOG = f"{DAY}-2.ndjson"
 
-    def write_on(seconds: float) -> None:
-        sleep(seconds)
-        harness.file(f"{DAY}-2.ndjson", ROW + ROW)
 
-    waits.sleep = write_on  # type: ignore[method-assign]
+def ids(numbers: range) -> bytes:
+    return b"".join(b'{"id": "%d"}\n' % number for number in numbers)
+
+
+def rows(harness: Harness) -> list[str]:
+    outputs = harness.store.list("/w/output/")
+    return sorted(row["id"] for info in outputs for row in harness.table(info.uri))
+
+
+def test_the_lines_of_a_file_that_is_written_all_the_time(harness: Harness, waits: Waits) -> None:
+    """Each call takes those that were there when it began, once; the last lines, when no more are written."""
+    waits.plan()
+    harness.run_once()
+    for call in range(1, 4):
+        upto = 10 * call
+        harness.file(LOG, ids(range(10, 10 + upto)) + b'{"id": "to')
+        waits.meanwhile = [partial(harness.file, LOG, ids(range(10, 10 + upto + 5)))]
+        plan = waits.plan()
+        assert (files_of(harness, plan), plan.skipped) == ([f"/w/raw/{LOG}"], {})
+        assert plan.unfinished == [f"/w/raw/{LOG}"]
+        harness.run_once()
+        assert rows(harness) == sorted(["1", *map(str, range(10, 10 + upto))])
+        verified = harness.verification()
+        assert verified.discrepancies == []
+    harness.clock.advance(60)
+    assert waits.plan().unfinished == []
+    harness.run_once()
+    assert rows(harness) == sorted(["1", *map(str, range(10, 45))])
+    harness.check_exact()
+
+
+HELD = ids(range(10, 20))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        pytest.param(HELD, HELD[::-1] + HELD, id="rewritten"),
+        pytest.param(HELD, HELD[:-20], id="truncated"),
+        pytest.param(HELD[:5], HELD, id="no line yet"),
+        pytest.param(gzip.compress(HELD), gzip.compress(HELD) + gzip.compress(HELD), id="compressed"),
+        pytest.param(b'[\n{"id": 1},\n', b'[\n{"id": 1},\n{"id": 2}\n]\n', id="a document"),
+        pytest.param(HELD + bytes(20) + HELD, HELD + bytes(20) + HELD * 2, id="written in several places"),
+    ],
+)
+def test_what_is_not_just_appended_to_waits(harness: Harness, waits: Waits, first: bytes, then: bytes) -> None:
+    """It is named, and left to a call that finds it as it was some seconds before."""
+    harness.file(LOG, first)
+    waits.meanwhile = [partial(harness.file, LOG, then)]
     plan = waits.plan()
-    assert files_of(harness, plan) == [f"/w/raw/{DAY}-1.ndjson"]
-    assert plan.skipped == {"unsettled": 1}
+    assert (files_of(harness, plan), plan.skipped) == ([f"/w/raw/{DAY}-1.ndjson"], {"unsettled": 1})
+    assert [each.reason for each in plan.left_out] == ["unsettled"]
+    harness.clock.advance(60)
+    assert files_of(harness, waits.plan()) == [f"/w/raw/{LOG}"]
+
+
+def test_lines_that_change_behind_the_plan(harness: Harness, waits: Waits) -> None:
+    """They are not those of the manifest, so its file counts as changed, and the next call takes what is there."""
+    harness.file(LOG, HELD)
+    waits.meanwhile = [partial(harness.file, LOG, HELD + ROW)]
+    assert waits.plan().unfinished == [f"/w/raw/{LOG}"]
+    harness.file(LOG, ids(range(30, 50)))
+    harness.run_once()
+    [report] = [
+        each for key in harness.ledger.manifests() for each in harness.ledger.outcome(key).files if LOG in each.uri
+    ]
+    assert report.status is FileStatus.CHANGED
+    assert rows(harness) == ["1"]
 
 
 def test_files_of_a_planner_that_died_are_taken_over(harness: Harness, waits: Waits) -> None:

@@ -3,22 +3,23 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
 from compactor.adapters.local.durable import make_folders
+from compactor.core.errors import AccessError, ObjectChanged, TryAgainError
 from compactor.core.layout import Layout, ManifestKey, canonical, is_s3, is_text
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ndjson.codecs import SNIFF_BYTES, decode, sniff
-from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digest_of_first
+from compactor.ndjson.files.content_digest import ContentDigest, beginnings, digests_up_to
 from compactor.ndjson.files.object_reading import whole
 from compactor.sources.file_search import Naming
 from compactor.sources.folders.history import Known, Shorter
-from compactor.sources.folders.known_files import Version
+from compactor.sources.folders.known_files import Version, WholeLines
 from compactor.sources.folders.matching import uncompressed_name
 
 _VARIABLE = "XDG_CACHE_HOME"
@@ -142,11 +143,16 @@ def _number(version: str) -> int:
     return int.from_bytes(hashlib.blake2b(version.encode(), digest_size=8).digest(), "big", signed=True)
 
 
+_NAMES = """
+    SELECT uri FROM seen WHERE etag = ? UNION SELECT uri FROM digests JOIN seen USING (uri, etag) WHERE digest = ?
+"""
 _WAIT_SECONDS = 10.0
 _TAIL_BYTES = 1024 * 1024  # read at once when searching the end of the last complete line
+_LOOK_BYTES = 256 * 1024  # compared at the end of a file that is being written
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS seen (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS digests (uri TEXT PRIMARY KEY, etag TEXT, stamp TEXT, digest TEXT) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS digests_same ON digests (digest)",
     "CREATE TABLE IF NOT EXISTS passed (uri TEXT, etag TEXT, PRIMARY KEY (uri, etag)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS manifests (number INTEGER PRIMARY KEY, date TEXT, id TEXT, UNIQUE (date, id))",
     """CREATE TABLE IF NOT EXISTS named (
@@ -165,10 +171,12 @@ class LocalSeenFiles:
 
     Attributes:
         path: The SQLite file; empty to remember nothing.
+        has_lines: Whether a file that begins with some bytes holds lines.
     """
 
     store: ObjectStore
     path: str
+    has_lines: Callable[[bytes], bool] = lambda _: False
     _fresh: dict[str, tuple[str, str, str, str]] = field(default_factory=dict, init=False)
 
     def rewritten(self, files: Sequence[ObjectInfo]) -> set[str]:
@@ -179,10 +187,10 @@ class LocalSeenFiles:
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         return {uri: etag for uri, etag, _ in self._seen(uris)}
 
-    def names(self, etag: str) -> list[str]:
+    def names(self, etag: str, digest: str) -> list[str]:
         if self.path and Path(self.path).exists():
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-                return [uri for (uri,) in rows.execute("SELECT uri FROM seen WHERE etag = ?", (etag,))]
+                return [uri for (uri,) in rows.execute(_NAMES, (etag, digest))]
         return []
 
     def digest(self, file: ObjectInfo) -> str:
@@ -220,22 +228,37 @@ class LocalSeenFiles:
 
     def _noted(self, file: ObjectInfo) -> str | None:
         """What was noted of this version of a file."""
-        known = self._fresh.get(file.uri) or self._known(file)
+        known = self._fresh.get(file.uri) or self._known(file) if file.etag else None
         return known[-1] if known is not None and known[1:3] == (file.etag, file.stamp) else None
 
     def _note(self, file: ObjectInfo, value: str) -> str:
-        self._fresh[file.uri] = (file.uri, file.etag, file.stamp, value)
+        if file.etag:
+            self._fresh[file.uri] = (file.uri, file.etag, file.stamp, value)
         return value
 
-    def whole_lines(self, file: ObjectInfo, start: int) -> Beginning | None:
+    def whole_lines(self, file: ObjectInfo, start: int) -> WholeLines | None:
         # guard: a line that continues is not split
-        if self.store.read_range(file.uri, start - 1, 1, etag=file.etag) != b"\n":
+        if start and self.store.read_range(file.uri, start - 1, 1, etag=file.etag or None) != b"\n":
             return None
         end, at = file.size_bytes, -1
-        while at < 0:  # until the position before the first byte
-            end, first = max(start - 1, end - _TAIL_BYTES), end
-            at = self.store.read_range(file.uri, end, first - end, etag=file.etag).rfind(b"\n")
-        return end + at + 1, digest_of_first(whole(self.store, file), end + at + 1)
+        while at < 0 and end > start:
+            end, first = max(start, end - _TAIL_BYTES), end
+            at = self.store.read_range(file.uri, end, first - end, etag=file.etag or None).rfind(b"\n")
+        end += at + 1
+        pieces = whole(self.store, file)
+        return WholeLines(end, *digests_up_to(pieces if file.etag else _without_holes(pieces), start, end))
+
+    def last_line_end(self, file: ObjectInfo, upto: int | None = None) -> Beginning | None:
+        # Of any version, for it is being written
+        with suppress(TryAgainError, AccessError):
+            if not self.has_lines(self.store.read_range(file.uri, 0, SNIFF_BYTES)):
+                return None
+            end = file.size_bytes if upto is None else upto
+            start = max(end - _LOOK_BYTES, 0)
+            tail = self.store.read_range(file.uri, start, end - start)
+            lines = tail[: tail.rfind(b"\n") + 1]
+            return (start + len(lines), hashlib.blake2b(lines, digest_size=16).hexdigest()) if lines else None
+        return None
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
         found: set[Version] = set()
@@ -285,6 +308,18 @@ class LocalSeenFiles:
         for _ in digest.passing(whole(self.store, file)):
             pass
         return digest.of_whole(file.size_bytes)
+
+
+def _without_holes(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Refuse a file that is not written from start to end. A log that was copied and truncated may begin with NULs."""
+    has_begun = False
+    for piece in pieces:
+        text = piece if has_begun else piece.lstrip(b"\0")
+        # guard: a file with holes is not read while it is written
+        if b"\0" in text:
+            raise ObjectChanged("NUL bytes between lines; expected none while it is written")
+        has_begun = has_begun or bool(text)
+        yield piece
 
 
 @contextmanager

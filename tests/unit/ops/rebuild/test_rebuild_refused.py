@@ -64,7 +64,7 @@ def test_input_changed_meanwhile(harness: Harness) -> None:
 
     class Overtaken(PlainEngine):
         def stage(self, request: StageRequest) -> Staged:
-            harness.store.put("/w/raw/m1-0.ndjson", GOOD + GOOD)
+            harness.store.put("/w/raw/m1-0.ndjson", b"\n" + GOOD)
             return super().stage(request)
 
     assert "m1-0.ndjson: changed: " in refused(harness, engine=Overtaken(harness.store))
