@@ -1,11 +1,14 @@
 """`compact --watch`: files become rows as they come, also after a kill; and Ctrl-C ends the command at any moment."""
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -47,9 +50,13 @@ def ids(out: Path) -> Counter[int]:
 
 
 def wait_for(out: Path, expected: dict[int, int]) -> None:
+    wait_until(out, lambda found: found == expected)
+
+
+def wait_until(out: Path, is_there: Callable[[Counter[int]], bool]) -> None:
     until = time.monotonic() + WAIT_SECONDS
-    while ids(out) != expected:
-        assert time.monotonic() < until, f"{ids(out)} instead of {expected}"
+    while not is_there(found := ids(out)):
+        assert time.monotonic() < until, f"{found}"
         time.sleep(0.1)
 
 
@@ -85,6 +92,42 @@ def test_files_become_rows_as_they_come(tmp_path: Path, number: int) -> None:
     assert b"Traceback" not in errors
     verified = CliRunner().invoke(command, ["--config", f"{out}.compactor/compactor.toml", "verify", "--deep"])
     assert verified.exit_code == 0
+
+
+@extras.NATIVE.needed
+def test_a_log_that_is_written_all_the_time(tmp_path: Path) -> None:
+    """Its lines become rows while it is written, through a rotation and a kill, and each of them once."""
+    raw, out = tmp_path / "raw", tmp_path / "rows"
+    raw.mkdir()
+    lines, stopped = itertools.count(), threading.Event()
+
+    def write_on() -> None:
+        log = (raw / "app.log").open("ab", buffering=0)
+        for number in lines:
+            line = b'{"id": %d}\n' % number
+            log.write(line[:4])
+            log.write(line[4:])
+            if number == 150:
+                (raw / "app.log").rename(raw / "app.log.1")
+                log = (raw / "app.log").open("ab", buffering=0)
+            if stopped.wait(0.01):
+                break
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    watcher = watching(raw, out)
+    try:
+        wait_until(out, lambda found: len(found) > 20)
+        watcher.kill()
+        watcher.communicate()
+        watcher = watching(raw, out)
+        wait_until(out, lambda found: len(found) > 160)
+    finally:
+        stopped.set()
+        writer.join()
+    wait_for(out, dict.fromkeys(range(next(lines)), 1))
+    watcher.send_signal(signal.SIGTERM)
+    assert b"Traceback" not in watcher.communicate(timeout=WAIT_SECONDS)[1]
 
 
 @pytest.mark.parametrize(("number", "kill"), [(1, signal.SIGINT), (300, signal.SIGTERM), (1500, signal.SIGINT)])
