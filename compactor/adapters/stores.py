@@ -12,13 +12,10 @@ from threading import Lock
 from typing import Any, Self
 
 from compactor.adapters.local.store import LocalStore
-from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import is_s3, is_within
 from compactor.core.logs.names import is_log
-from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
+from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter, copy_through
 from compactor.settings.sections import Aws
-
-_CHUNK_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +108,8 @@ class RoutedStore:
     def copy(self, source: str, target: str) -> None:
         if is_s3(source) == is_s3(target):
             self._store(source).copy(source, target)
-            return
-        found = self.stat(source)
-        if found is None:
-            raise ObjectNotFound(f"{source}: no such object")
-        with self.writer(target) as writer:
-            for start in range(0, found.size_bytes, _CHUNK_BYTES):
-                writer.write(self.read_range(source, start, _CHUNK_BYTES, etag=found.etag))
+        else:
+            copy_through(self, source, self.writer(target))
 
     def delete(self, uris: Iterable[str]) -> None:
         for in_s3, of_store in groupby(uris, is_s3):

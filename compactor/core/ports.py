@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from compactor.core.distributions import Distribution
+from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import canonical
 
 
@@ -134,6 +135,23 @@ def delete_by_name(store: ObjectStore, uri: str, etag: str) -> bool:
     if is_this:
         store.delete([uri])
     return is_this or found is None
+
+
+_COPIED_AT_ONCE_BYTES = 16 * 1024 * 1024
+
+
+def copy_through(store: ObjectStore, source: str, writer: AbstractContextManager[ObjectWriter]) -> None:
+    """Copy an object where a store cannot: its bytes pass through this process.
+
+    Raises:
+        ObjectNotFound: There is no `source`.
+    """
+    found = store.stat(source)
+    if found is None:
+        raise ObjectNotFound(f"{source}: no such object")
+    with writer as target:
+        for start in range(0, found.size_bytes, _COPIED_AT_ONCE_BYTES):
+            target.write(store.read_range(source, start, _COPIED_AT_ONCE_BYTES, etag=found.etag))
 
 
 def sort_key(name: str) -> bytes:

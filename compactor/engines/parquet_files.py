@@ -105,6 +105,13 @@ class StoredParquet(pq.ParquetFile):  # type: ignore[misc]  # pyarrow is not typ
         return super().read_row_group(*args, use_threads=use_threads, **options)
 
 
+def rows_at_once(file: StoredParquet, most_rows: int, most_bytes: int) -> int:
+    """How many rows to read at once, to limit the number of uncompressed bytes in memory."""
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
+    return max(1, min(most_rows, int(most_bytes / max(bytes_a_row, 1))))
+
+
 def open_parquet(store: ObjectStore, uri: str) -> tuple[StoredParquet, int]:
     """Open a stored Parquet file for reading; also return its size in bytes.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StoreUnavailable
-from compactor.core.ports import ObjectStore, ObjectWriter
+from compactor.core.ports import ObjectStore, ObjectWriter, copy_through
 
 
 @contextmanager
@@ -79,13 +79,8 @@ class RowsPlace:
         """
         if not self.in_place:
             store.copy(source, uri)
-            return
-        found = store.stat(source)
-        if found is None:
-            raise ObjectNotFound(f"{source}: no such object")
-        with self._new(store, uri) as writer:
-            for start in range(0, found.size_bytes, _CHUNK_BYTES):
-                writer.write(store.read_range(source, start, _CHUNK_BYTES, etag=found.etag))
+        else:
+            copy_through(store, source, self._new(store, uri))
 
     @contextmanager
     def _new(self, store: ObjectStore, uri: str) -> Iterator[ObjectWriter]:

@@ -54,7 +54,7 @@ def test_copies_cross_from_one_store_to_the_other(
     store: ObjectStore, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, chunk_bytes: int
 ) -> None:
     """A copy from disk to S3, or back, arrives whole, whatever pieces it is made in."""
-    monkeypatch.setattr("compactor.adapters.stores._CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr("compactor.core.ports._COPIED_AT_ONCE_BYTES", chunk_bytes)
     on_disk, in_s3, back = f"file://{tmp_path}/a b", f"s3://{bucket}/c%20d", f"{tmp_path}/back/a"
     store.put(on_disk, data)
     store.copy(on_disk, in_s3)
@@ -101,7 +101,7 @@ def test_a_copy_is_of_one_version(
         self.put(uri, b"new" * 10)
         return data
 
-    monkeypatch.setattr("compactor.adapters.stores._CHUNK_BYTES", 7)
+    monkeypatch.setattr("compactor.core.ports._COPIED_AT_ONCE_BYTES", 7)
     monkeypatch.setattr(LocalStore, "read_range", read_and_replace)
     with pytest.raises(ObjectChanged, match="expected version"):
         store.copy(source, target)

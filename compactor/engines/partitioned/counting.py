@@ -107,8 +107,6 @@ def _batches(
     try:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=partitions.columns):
             codes = partitions.of(batch)
-            counted = codes.rows.value_counts()
-            numbers = zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
-            yield {codes.values[at]: number for at, number in numbers}, codes.unparsed
+            yield codes.counts, codes.unparsed
     except (pa.ArrowInvalid, OSError) as exc:
         raise StagingError(f"{output.uri}: {exc}; expected a complete Parquet file") from exc

@@ -39,6 +39,13 @@ class Codes:
     rows: pa.Array
     unparsed: int
 
+    @property
+    def counts(self) -> dict[PartitionValues, int]:
+        """The number of rows in each partition."""
+        counted = self.rows.value_counts()
+        numbers = zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)
+        return {self.values[at]: number for at, number in numbers}
+
 
 @dataclass(frozen=True, slots=True)
 class RowPartitions:

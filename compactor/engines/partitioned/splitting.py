@@ -14,7 +14,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import PartitionValues, folders
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StagedOutput
-from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.engines.parquet_files import StoredParquet, open_parquet, rows_at_once
 from compactor.engines.partitioned.counting import BATCH_ROWS, PartitionRules
 from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
@@ -232,15 +232,9 @@ class PartitionSplitter:
         partitions = RowPartitions(self.rules.fields, output.schema)
         numbers = {values: number for number, values in enumerate(self.kept)}
         try:
-            for batch in file.iter_batches(batch_size=_batch_rows(file)):
+            for batch in file.iter_batches(batch_size=rows_at_once(file, BATCH_ROWS, _BATCH_BYTES)):
                 codes = partitions.of(batch)
                 targets = pa.array([numbers.get(values, len(self.kept)) for values in codes.values], pa.int64())
                 rows.add(batch, targets.take(codes.rows))
         except pa.ArrowInvalid as exc:
             raise StagingError(f"{output.uri}: {exc}; expected a complete Parquet file") from exc
-
-
-def _batch_rows(file: StoredParquet) -> int:
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
-    return max(1, min(BATCH_ROWS, int(_BATCH_BYTES / max(a_row, 1))))

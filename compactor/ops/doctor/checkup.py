@@ -12,7 +12,7 @@ from compactor.core.ports import Clock, ObjectStore
 from compactor.ops.doctor import account_checks, service_checks
 from compactor.ops.doctor.findings import Account, Check, Finding, fault, ok, skipped, warning
 from compactor.ops.doctor.rights import ADD_ONLY, ALL, try_input, try_own_place
-from compactor.schema.schema_file import parse_schema_file
+from compactor.schema.schema_of_settings import parsed_schema
 from compactor.settings.settings import Settings
 from compactor.settings.types import JOURNAL_CLAIMS
 from compactor.table.standing import ListedTable
@@ -113,15 +113,8 @@ def _logs_and_tables(env: Environment, settings: Settings) -> Iterator[Check]:
 
 
 def _schema_file(store: ObjectStore, settings: Settings) -> Finding:
-    schema = settings.schema
-    columns = parse_schema_file(
-        store.read(schema.file),
-        schema.file,
-        names=schema.names,
-        max_columns=schema.max_columns,
-        refused=settings.refused_types,
-    )
-    return ok(f"{schema.file}: {len(columns):,} columns")
+    uri = settings.schema.file
+    return ok(f"{uri}: {len(parsed_schema(settings, store.read(uri), uri)):,} columns")
 
 
 def _account(env: Environment, settings: Settings) -> Iterator[Check]:

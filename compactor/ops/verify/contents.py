@@ -65,9 +65,7 @@ def _misplaced_rows(
     wrong = 0
     try:
         for batch in opened.batches(BATCH_ROWS, partitions.columns):
-            codes = partitions.of(batch)
-            counted = zip(*(codes.rows.value_counts().field(at).to_pylist() for at in (0, 1)), strict=True)
-            wrong += sum(rows for at, rows in counted if codes.values[at] != expected)
+            wrong += sum(rows for values, rows in partitions.of(batch).counts.items() if values != expected)
     except (pa.ArrowInvalid, OSError) as exc:
         raise StagingError(f"{file.final}: {exc}; expected a complete Parquet file") from exc
     return wrong

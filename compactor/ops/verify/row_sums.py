@@ -16,7 +16,7 @@ import orjson
 import pyarrow as pa
 
 from compactor.core.errors import StagingError
-from compactor.engines.parquet_files import python_values
+from compactor.engines.parquet_files import python_values, rows_at_once
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
 from compactor.ndjson.rawjson import texts
@@ -221,7 +221,5 @@ class RowSums:
 
 def batches(opened: OpenedRows, columns: FileColumns, *, by_source: bool) -> Iterator[pa.RecordBatch]:
     """Yield a file's rows in batches of at most `BATCH_BYTES`, with the compared columns."""
-    groups = [opened.parquet.metadata.row_group(number) for number in range(opened.parquet.num_row_groups)]
-    bytes_a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
-    most = max(1, min(8_192, int(BATCH_BYTES / max(bytes_a_row, 1))))
+    most = rows_at_once(opened.parquet, 8_192, BATCH_BYTES)
     return opened.batches(most, [*columns.names, *([SOURCE] if by_source else [])])

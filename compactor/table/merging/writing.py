@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from compactor.core.documents.table_records import MergedPart
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import FIELD_ID, StoredParquet, open_parquet
+from compactor.engines.parquet_files import FIELD_ID, StoredParquet, open_parquet, rows_at_once
 from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.rows_place import RowsPlace
 
@@ -108,7 +108,7 @@ class MergedFiles:
 
         def pieces() -> Iterator[pa.Table]:
             for wanted in ranges:
-                for batch in batches_of(source, parquet, wanted, rows_at_once(parquet)):
+                for batch in batches_of(source, parquet, wanted, rows_at_once(parquet, BATCH_ROWS, BATCH_BYTES)):
                     piece = aligned(batch, columns)
                     values.update({name: piece.num_rows - piece[name].null_count for name in columns.names})
                     yield piece
@@ -177,15 +177,8 @@ def _wider(one: _Range, other: _Range) -> _Range:
 
 
 def _rows(uri: str, file: StoredParquet, columns: pa.Schema) -> Iterator[pa.Table]:
-    numbers = range(file.metadata.num_rows)
-    return (aligned(batch, columns) for batch in batches_of(uri, file, numbers, rows_at_once(file)))
-
-
-def rows_at_once(file: StoredParquet) -> int:
-    """How many rows of a file to read at once, to limit memory."""
-    groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
-    a_row = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1)
-    return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(a_row, 1))))
+    numbers, at_once = range(file.metadata.num_rows), rows_at_once(file, BATCH_ROWS, BATCH_BYTES)
+    return (aligned(batch, columns) for batch in batches_of(uri, file, numbers, at_once))
 
 
 def batches_of(

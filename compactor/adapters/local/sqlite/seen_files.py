@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from compactor.adapters.local.durable import make_folders
 from compactor.core.errors import AccessError, ObjectChanged, TryAgainError
@@ -188,10 +189,7 @@ class LocalSeenFiles:
         return {uri: etag for uri, etag, _ in self._seen(uris)}
 
     def names(self, etag: str, digest: str) -> list[str]:
-        if self.path and Path(self.path).exists():
-            with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-                return [uri for (uri,) in rows.execute(_NAMES, (etag, digest))]
-        return []
+        return [uri for (uri,) in self._found(_NAMES, [(etag, digest)])]
 
     def digest(self, file: ObjectInfo) -> str:
         if is_s3(file.uri):
@@ -261,12 +259,8 @@ class LocalSeenFiles:
         return None
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
-        found: set[Version] = set()
-        if self.path and Path(self.path).exists():
-            with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-                known = "SELECT 1 FROM passed WHERE uri = ? AND etag = ?"
-                found.update(each for each in versions if is_text(each[0]) and rows.execute(known, each).fetchone())
-        return found
+        known = (each for each in versions if is_text(each[0]))
+        return set(self._found("SELECT uri, etag FROM passed WHERE uri = ? AND etag = ?", known))
 
     def pass_over(self, versions: Iterable[Version]) -> None:
         passed = [each for each in versions if is_text(each[0])]
@@ -287,20 +281,19 @@ class LocalSeenFiles:
                 rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)
             rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
 
-    def _seen(self, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        if not self.path or not Path(self.path).exists():
-            return
-        with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-            for uri in filter(is_text, uris):
-                seen = rows.execute("SELECT etag, stamp FROM seen WHERE uri = ?", (uri,)).fetchone()
-                if seen is not None:
-                    yield (uri, *seen)
+    def _seen(self, uris: Iterable[str]) -> list[tuple[str, str, str]]:
+        return self._found("SELECT uri, etag, stamp FROM seen WHERE uri = ?", ((uri,) for uri in filter(is_text, uris)))
 
     def _known(self, file: ObjectInfo) -> tuple[str, str, str, str] | None:
-        found = None
+        return next(iter(self._found("SELECT * FROM digests WHERE uri = ?", [(file.uri,)])), None)
+
+    def _found(self, query: str, asked: Iterable[tuple[str, ...]]) -> list[Any]:
+        """The rows for each of some values, as far as they can be read. A missing file is not created."""
+        found = list[Any]()
         if self.path and Path(self.path).exists():
             with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
-                found = rows.execute("SELECT * FROM digests WHERE uri = ?", (file.uri,)).fetchone()
+                for values in asked:
+                    found += rows.execute(query, values)
         return found
 
     def _read(self, file: ObjectInfo) -> str:
