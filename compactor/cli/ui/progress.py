@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compactor.api.pace import paced
-from compactor.api.progress import Step
+from compactor.api.progress import Step, paced
 from compactor.cli.ui.failures import say
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint, RedriveCrashPoint
 from compactor.core.documents.changes import Commit

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import compactor
-from compactor.api.pace import LEAST_SECONDS, paced
+from compactor.api.progress import LEAST_SECONDS, paced
 from compactor.telemetry.meter import Meter
 from tests.support import extras
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from compactor.cli.entry import compactor as command
 from compactor.ops.suggest import spread
-from compactor.schema.schema_file import parse_schema_file
+from compactor.schema.schema_of_settings import parse_schema_file
 from tests.unit.cli.test_cli_folder import denying
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compactor.ndjson.rawjson import values
 from compactor.schema.column_profile import Place, TableProfile, shape_of
 from compactor.schema.column_types import canonical_text, parse_type, value_of
-from compactor.schema.schema_file import parse_schema_file
+from compactor.schema.schema_of_settings import parse_schema_file
 from compactor.schema.suggestion import SuggestionRules, infer, suggestion
 
 NUMBERS = st.one_of(

@@ -6,7 +6,7 @@ import pytest
 
 from compactor.core.errors import SettingsError
 from compactor.schema.schema import DeclaredColumn, Names
-from compactor.schema.schema_file import parse_schema_file
+from compactor.schema.schema_of_settings import parse_schema_file
 
 WHERE = "s3://conf/columns.toml"
 WHOLE = """
