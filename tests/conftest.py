@@ -1,5 +1,6 @@
 """For all tests: a clean environment, one stand-in for AWS a process, and what is told at the end of a run."""
 
+import gc
 import logging
 import os
 import signal
@@ -105,6 +106,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("large") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LARGE_SECONDS))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Any:
+    """Collect no garbage while modules load, nor look at them later: they stay, and it took a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

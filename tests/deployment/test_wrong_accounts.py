@@ -14,7 +14,7 @@ from deploy.__main__ import deploy
 from deploy.preflight import Preflight
 from tests.deployment.accounts import ZONE, Parameters, Prepare, key, network
 from tests.deployment.resolving import PSEUDO, parameters_of, template
-from tests.deployment.test_deploying import BUCKET, POLICY, REGION, Quotas, change, kinds, root, session
+from tests.deployment.test_deploying import BUCKET, REGION, Quotas, change, kinds, root, session
 
 __all__ = ["root", "session"]  # fixtures
 
@@ -44,73 +44,53 @@ def _given(**parameters: str) -> Prepare:
     return lambda _: parameters
 
 
-def _made(service: str, call: str, **arguments: Any) -> Prepare:
-    def prepare(session: Any) -> Parameters:
-        getattr(session.client(service), call)(**arguments)
-        return {}
-
-    return prepare
-
-
 NO_KEY = f"arn:aws:kms:{REGION}:123456789012:key/11111111-2222-3333-4444-555555555555"
-TRUST = "{}"
+NO_SUBNET = {
+    "JobSubnet": "subnet-0123456789abcdef0",
+    "JobSubnetZone": ZONE,
+    "JobSecurityGroup": "sg-0123456789abcdef0",
+}
 
-FAULTS: list[tuple[str, Prepare, str]] = [
-    ("no bucket for artefacts", _no_artefacts, f"bucket {BUCKET} does not exist"),
-    ("artefacts in another region", _artefacts_elsewhere, f"is in {ELSEWHERE}, expected {REGION}"),
-    ("no input bucket", _given(InputBucketIsNew="no"), "bucket example-raw-dev does not exist"),
-    ("input in another region", _bucket("example-raw-dev", ELSEWHERE), f"example-raw-dev is in {ELSEWHERE}"),
-    ("the bucket of the state is taken", _bucket("example-compactor-dev"), "example-compactor-dev exists"),
-    ("the bucket of staging is taken", _bucket("example-staging-dev"), "example-staging-dev exists"),
-    ("a queue is taken", _made("sqs", "create_queue", QueueName="compactor-dev-events"), "compactor-dev-events exists"),
-    (
-        "a role is taken",
-        _made("iam", "create_role", RoleName="compactor-dev-job", AssumeRolePolicyDocument=TRUST),
-        "compactor-dev-job exists",
-    ),
-    (
-        "a policy is taken",
-        _made("iam", "create_policy", PolicyName="compactor-dev-operator", PolicyDocument=POLICY),
-        "compactor-dev-operator exists",
-    ),
-    (
-        "a database is taken",
-        _made("glue", "create_database", DatabaseInput={"Name": "compactor_dev"}),
-        "compactor_dev exists",
-    ),
-    (
-        "a log group is left",
-        _made("logs", "create_log_group", logGroupName="/aws/lambda/compactor-dev-control-plane"),
-        "/aws/lambda/compactor-dev-control-plane exists",
-    ),
-    ("the key does not exist", _given(KmsKey=NO_KEY), f"KmsKey: no key {NO_KEY}"),
-    ("the key is of another region", _given(KmsKey=NO_KEY.replace(REGION, ELSEWHERE)), f"is not of {REGION}"),
-    ("the key is disabled", key("disabled"), "is Disabled, expected Enabled"),
-    ("the key is about to be deleted", key("deleted"), "is PendingDeletion, expected Enabled"),
-    (
-        "the boundary does not exist",
-        _given(PermissionsBoundary="arn:aws:iam::123456789012:policy/boundary"),
-        "PermissionsBoundary: no policy",
-    ),
-    (
-        "the subnet does not exist",
-        _given(JobSubnet="subnet-0123456789abcdef0", JobSubnetZone=ZONE, JobSecurityGroup="sg-0123456789abcdef0"),
-        "JobSubnet: no subnet subnet-0123456789abcdef0",
-    ),
-    ("the subnet is in another zone", network(zone=f"{REGION}b"), f"is in {ZONE}, not in {REGION}b"),
-    ("the group is of another network", network(same_vpc=False), "JobSecurityGroup: sg-"),
-    ("the group keeps workers apart", network(itself=False), "allows no traffic from itself"),
-]
+ACCOUNTS: dict[str, list[tuple[Prepare, str]]] = {
+    "no bucket for artefacts": [(_no_artefacts, f"bucket {BUCKET} does not exist")],
+    "nothing else is there": [
+        (_given(InputBucketIsNew="no"), "bucket example-raw-dev does not exist"),
+        (_given(KmsKey=NO_KEY), f"KmsKey: no key {NO_KEY}"),
+        (_given(PermissionsBoundary="arn:aws:iam::123456789012:policy/boundary"), "PermissionsBoundary: no policy"),
+        (_given(**NO_SUBNET), "JobSubnet: no subnet subnet-0123456789abcdef0"),
+        (_given(), "JobSecurityGroup: no security group sg-0123456789abcdef0"),
+    ],
+    "all is elsewhere": [
+        (_artefacts_elsewhere, f"example-artefacts-far is in {ELSEWHERE}"),
+        (_bucket("example-raw-dev", ELSEWHERE), f"example-raw-dev is in {ELSEWHERE}"),
+        (_given(KmsKey=NO_KEY.replace(REGION, ELSEWHERE)), f"is not of {REGION}"),
+        (network(zone=f"{REGION}b"), f"is in {ZONE}, not in {REGION}b"),
+    ],
+    "the key is disabled": [
+        (_bucket("example-compactor-dev"), "example-compactor-dev exists"),
+        (key("disabled"), "is Disabled, expected Enabled"),
+        (network(same_vpc=False), "JobSecurityGroup: sg-"),
+    ],
+    "the key is about to be deleted": [
+        (_bucket("example-staging-dev"), "example-staging-dev exists"),
+        (key("deleted"), "is PendingDeletion, expected Enabled"),
+        (network(itself=False), "allows no traffic from itself"),
+    ],
+}
+"""Of each account, what it has, and how the fault of that is named. `test_names_that_are_taken` has all other names."""
 
 
-@pytest.mark.parametrize(("prepare", "words"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
-def test_faults(session: Any, root: Path, prepare: Prepare, words: str) -> None:
-    """The deployment stops, names what is wrong, and has uploaded and created nothing."""
-    change(root, **prepare(session))
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_faults(session: Any, root: Path, account: str) -> None:
+    """The deployment stops, names all that is wrong, and has uploaded and created nothing."""
+    for prepare, _ in ACCOUNTS[account]:
+        change(root, **prepare(session))
     with pytest.raises(SettingsError) as caught:
         deploy("dev", Session, confirm=lambda: True, root=root)
-    assert [fault for fault in caught.value.faults if words in fault], caught.value.faults
-    if words != f"bucket {BUCKET} does not exist":
+    for _, words in ACCOUNTS[account]:
+        assert len([fault for fault in caught.value.faults if words in fault]) == 1, (words, caught.value.faults)
+    assert len(caught.value.faults) == len(ACCOUNTS[account])
+    if account != "no bucket for artefacts":
         assert kinds(session) == set()
     stacks = session.client("cloudformation").list_stacks()["StackSummaries"]
     assert [each for each in stacks if each["StackStatus"] != "REVIEW_IN_PROGRESS"] == []

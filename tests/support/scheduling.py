@@ -8,7 +8,7 @@ SHARING = (
     "tests/spark/",
     "tests/deployment/",
     "tests/contract/test_logs.py",
-    "tests/faults/test_table_commits.py",
+    "tests/faults/test_table_",
     "tests/unit/control/test_month.py",
 )
 """Tests that share what takes long to make: a Spark session, an account, a server, a catalog, a simulated month."""

@@ -576,9 +576,9 @@ def test_which_keys_with_a_column_the_records_have(store):
 @pytest.mark.parametrize(("ratio", "read"), [(0, 1), (100, 2), (1100, 20)])
 def test_a_task_begins_no_file_once_it_has_decoded_too_much(store, ratio, read):
     """The budget grows with the stored bytes; a deferred file leaves nothing, and is not even opened if it is late."""
-    bomb = gzip.compress(GOOD + b"\n" * 1_000_000 + b"bad")
+    bomb = gzip.compress(GOOD + b"\n" * 100_000 + b"bad")
     uris = put(store, **{f"{number:02}": bomb for number in range(20)})
-    result = run(store, *uris, limits=replace(LIMITS, task_bytes=950_000, task_ratio=ratio))
+    result = run(store, *uris, limits=replace(LIMITS, task_bytes=95_000, task_ratio=ratio))
     statuses = [file.report.status for file in result.files]
     assert statuses == ["compacted"] * read + ["deferred"] * (20 - read)
     assert len(rejects(store, result)) == read
