@@ -106,6 +106,7 @@ SCHEMA = pa.schema(
         pa.field("reason", pa.string(), nullable=False),
         pa.field("message", pa.string(), nullable=False),
         pa.field("raw", pa.binary(), nullable=False),
+        pa.field("kept", pa.string()),
         pa.field("length_bytes", pa.int64(), nullable=False),
         pa.field("byte_offset", pa.int64(), nullable=False),
         pa.field("is_sample", pa.bool_(), nullable=False),
@@ -133,9 +134,10 @@ def rejects(
     The table holds all of them in memory, ordered by day, manifest, file and line. Its columns: `source_uri`;
     `line_number` and `column` from 1, the second in characters and null if the place in the line is unknown; `reason`;
     `message`, what was found and expected there; `raw`, the exact bytes of the line, or the first ones of a line that
-    is too long; `length_bytes` of the complete line; `byte_offset` of the line in the decoded file; `is_sample`,
-    whether its complete file was quarantined; `manifest_id`; and `date` as `yyyy-mm-dd`. It excludes lines that were
-    redriven since, and lines that were only counted (`unkept_rejects` of `verify`).
+    is too long; `kept`, the values that `input.keep` would have carried into it, as JSON; `length_bytes` of the
+    complete line; `byte_offset` of the line in the decoded file; `is_sample`, whether its complete file was
+    quarantined; `manifest_id`; and `date` as `yyyy-mm-dd`. It excludes lines that were redriven since, and lines that
+    were only counted (`unkept_rejects` of `verify`).
 
     Args:
         dst: DST of `compact`, the place of its state, or a settings file.
@@ -186,6 +188,7 @@ def _row(found: RejectsOf, line: RejectedLine) -> dict[str, Any]:
         "reason": line.reason,
         "message": fault.message,
         "raw": line.head,
+        "kept": line.kept,
         "length_bytes": line.length_bytes,
         "byte_offset": line.byte_offset,
         "is_sample": line.source_uri in found.samples,

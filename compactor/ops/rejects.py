@@ -56,6 +56,7 @@ class RejectedLine:
     byte_offset: int  # start of the line in the decoded file
     reason: str
     head: bytes  # its exact bytes; for an over-long line, the first ones
+    kept: str | None  # what `input.keep` would have carried into it, as a JSON object; None for nothing
     length_bytes: int  # of the whole line
     max_line_bytes: int  # the limit when the line was rejected
 
@@ -120,15 +121,15 @@ class RejectsReader:
         """Yield a manifest's rejected lines, in the order of its files. Lines that are too long are truncated."""
         most_bytes = found.commit.max_line_bytes + _BEYOND_LIMIT_BYTES
         for (source_uri, number), pieces in groupby(self.pieces(found, query), key=lambda each: each[:2]):
-            head, length, offset, reason = b"", 0, 0, ""
+            head, length, offset, reason, kept = b"", 0, 0, "", None
             for piece in pieces:
                 if not reason:
-                    offset, reason = piece.byte_offset, piece.reason
+                    offset, reason, kept = piece.byte_offset, piece.reason, piece.kept
                 length += len(piece.raw)
                 if len(head) < most_bytes:
                     head += piece.raw
             limit = found.commit.max_line_bytes
-            yield RejectedLine(source_uri, number, offset, reason, head[:most_bytes], length, limit)
+            yield RejectedLine(source_uri, number, offset, reason, head[:most_bytes], kept, length, limit)
 
     def pieces(self, found: RejectsOf, query: Query) -> Iterator[RejectRow]:
         """Yield a manifest's rejected lines, each in one or several pieces."""

@@ -1,7 +1,8 @@
 """Files as services write them, made after their public samples, each with the records that it holds.
 
 CloudTrail and its digests, CloudWatch Logs subscriptions through Firehose, OTLP by the exporter of the Collector and
-pretty-printed, and EventBridge events; and those that are lines: AWS WAF, Route 53 Resolver and events of Kubernetes.
+pretty-printed, and EventBridge events; and those that are lines: AWS WAF, Route 53 Resolver, events of Kubernetes,
+containers of Docker, journald, Zeek, GA4, Segment, events of GitHub, and mongoexport.
 """
 # ruff: noqa: E501 - tables read best in full lines
 
@@ -9,6 +10,8 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 OTLP = "resourceLogs[].scopeLogs[].logRecords[]"
@@ -149,13 +152,35 @@ def shapes() -> list[Shape]:
          "time": "2021-11-12T00:00:00Z", "region": "ca-central-1", "resources": ["arn:aws:s3:::b"], "detail": {"n": n}}
         for n in range(4)
     ]  # fmt: skip
-    lines: list[tuple[str, list[dict[str, Any]]]] = [
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    lines: list[tuple[str, list[dict[str, Any]], dict[str, str], dict[str, Any]]] = [
         ("waf", [{"timestamp": 1576280412771 + n, "formatVersion": 1, "action": "BLOCK", "ruleGroupList": [],
-                  "httpRequest": {"clientIp": "192.0.2.1", "headers": [{"name": "Host", "value": "x"}]}} for n in range(3)]),
+                  "httpRequest": {"clientIp": "192.0.2.1", "headers": [{"name": "Host", "value": "x"}]}} for n in range(3)],
+         {"timestamp": "long"}, {"timestamp": 1576280412771}),
         ("resolver", [{"version": "1.100000", "account_id": "1", "query_name": "a.", "answers": [{"Rdata": "192.0.2.2"}],
-                       "srcids": {"instance": f"i-{n}"}} for n in range(3)]),
+                       "srcids": {"instance": f"i-{n}"}} for n in range(3)], {"version": "double"}, {"version": 1.1}),
         ("kubernetes", [{"kind": "Event", "auditID": str(n), "verb": "get",
-                         "objectRef": {"resource": "pods"}, "annotations": {"a/b": "c"}} for n in range(3)]),
+                         "objectRef": {"resource": "pods"}, "annotations": {"a/b": "c"},
+                         "requestReceivedTimestamp": "2026-01-02T03:04:05.000000Z"} for n in range(3)],
+         {"requestReceivedTimestamp": "timestamp"}, {"requestReceivedTimestamp": at}),
+        ("docker", [{"log": '\u001b[32mGET /\u001b[0m "ok"\n', "stream": "stdout",
+                     "time": f"2026-01-02T03:04:05.00000000{n}Z"} for n in range(3)], {}, {}),
+        ("journald", [{"__REALTIME_TIMESTAMP": str(1767323045000000 + n), "_PID": "412", "PRIORITY": "6",
+                       "MESSAGE": [72, 105, 255]} for n in range(3)], {"_PID": "long"}, {"_PID": 412}),
+        ("zeek", [{"ts": 1767323045.25 + n, "uid": f"C{n}", "id.orig_h": "192.0.2.1", "id.orig_p": 49152, "tunnel_parents": []}
+                  for n in range(3)], {"ts": "double", "id.orig_p": "long"}, {"ts": 1767323045.25, "id.orig_p": 49152}),
+        ("ga4", [{"event_date": "20260102", "event_timestamp": str(1767323045000000 + n), "event_value_in_usd": 1.5,
+                  "event_params": [{"key": "page", "value": {"string_value": "/", "int_value": None}}], "items": []}
+                 for n in range(3)], {"event_timestamp": "long"}, {"event_timestamp": 1767323045000000}),
+        ("segment", [{"type": "track", "messageId": f"m-{n}", "anonymousId": None, "receivedAt": "2026-01-02T03:04:05.000Z",
+                      "context": {"ip": "192.0.2.1", "library": {"name": "x"}}, "properties": {"total": 1.5}}
+                     for n in range(3)], {"receivedAt": "timestamp"}, {"receivedAt": at}),
+        ("github", [{"id": str(n), "type": "PushEvent", "public": True, "created_at": "2026-01-02T03:04:05Z",
+                     "actor": {"id": 1, "login": "x"}, "payload": {"commits": [{"sha": "0"}]}} for n in range(3)],
+         {"public": "boolean", "created_at": "timestamp"}, {"public": True, "created_at": at}),
+        ("mongoexport", [{"_id": {"$oid": f"507f1f77bcf86cd79943901{n}"}, "n": {"$numberLong": "5"},
+                          "at": {"$date": "2026-01-02T03:04:05Z"}, "price": {"$numberDecimal": "1.50"}} for n in range(3)],
+         {"n": "long", "at": "timestamp", "price": "decimal(9,2)"}, {"n": 5, "at": at, "price": Decimal("1.50")}),
     ]  # fmt: skip
     return [
         Shape("cloudtrail.json.gz", gzip.compress(cloudtrail.encode()), "Records[]", events,
@@ -178,5 +203,6 @@ def shapes() -> list[Shape]:
         Shape("otlp.json", json.dumps(exports[2], indent=2).encode(), OTLP, of_exports[-3:], ("resource", "scope")),
         Shape("bus.json", "".join(map(compact_json, bus)).encode(), "", bus),
         Shape("bus.jsonl", "\n".join(map(compact_json, bus)).encode(), "", bus),
-        *(Shape(f"{name}.log", "\n".join(map(compact_json, of)).encode(), "", of) for name, of in lines),
+        *(Shape(f"{name}.log", "\n".join(map(compact_json, of)).encode(), "", of, types=types, values=values)
+          for name, of, types, values in lines),
     ]  # fmt: skip

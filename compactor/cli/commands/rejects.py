@@ -91,6 +91,7 @@ class ShownReject:
     date: str  # date of that manifest
     column: int | None  # column of the fault, in characters from 1; null if unknown
     message: str  # what is wrong there, and what was expected
+    kept: str | None  # what `input.keep` would have carried into it, as a JSON object; null for nothing
     text: str  # text around the fault, with escapes for all that acts on a terminal
     is_sample: bool  # whether its complete file was quarantined, so that this is only a sample
 
@@ -244,6 +245,7 @@ def _entry(found: RejectsOf, line: RejectedLine) -> ShownReject:
         date=found.commit.date,
         column=None if fault.offset is None else column_of(line.head, fault.offset),
         message=fault.message,
+        kept=line.kept,
         text=text,
         is_sample=line.source_uri in found.samples,
     )

@@ -62,7 +62,17 @@ def test_rejects_are_a_table() -> None:
     """It has what `rejects --json` tells, and the exact bytes; options select as those of the command."""
     told = json.loads(run("rejects", "rows", "--json").stdout)["rejects"]
     table = compactor.rejects("rows")
-    names = ["line_number", "column", "reason", "message", "length_bytes", "byte_offset", "is_sample", "manifest_id"]
+    names = [
+        "line_number",
+        "column",
+        "reason",
+        "message",
+        "length_bytes",
+        "byte_offset",
+        "kept",
+        "is_sample",
+        "manifest_id",
+    ]
     assert [{name: row[name] for name in names} for row in table.to_pylist()] == [
         {name: each[name] for name in names} for each in told
     ]

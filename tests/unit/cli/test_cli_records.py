@@ -7,6 +7,7 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 
+import compactor
 from compactor.cli.entry import compactor as command
 from compactor.core.text.formatting import count
 from tests.support import extras
@@ -79,6 +80,7 @@ def test_a_redriven_element_has_what_is_carried(raw: Path, tmp_path: Path, monke
     monkeypatch.setenv("COMPACTOR_INPUT__MAX_LINE_BYTES", "40")
     assert call(raw, out, "--records", "Records[]", "--keep", "owner").exit_code == 0
     monkeypatch.delenv("COMPACTOR_INPUT__MAX_LINE_BYTES")
+    assert compactor.rejects(out)["kept"].to_pylist() == ['{"owner":"1"}']
     redriven = CliRunner().invoke(command, ["redrive", "rejects", "--in", str(out)])
     assert redriven.exit_code == 0, redriven.output
     assert call(raw, out, "--deep").exit_code == 0
