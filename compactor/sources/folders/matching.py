@@ -162,9 +162,8 @@ class Matching:
             is_there = found.has_begun(uri) or found.has_moved(uri)
             if not is_there and rows and (rows[-1] not in elsewhere or uri in self._others):
                 found.replaced[uri] = Replacement(self._files[uri], rows[-1], self._hindrance(uri, rows))
-        replaced = {each.earlier for each in found.replaced.values()}
-        replaced.update(*(self._left.get(uri, ())[-1:] for uri in found.replaced))
-        found.passed = [each for each in self._gone if each not in self._used | replaced]
+        kept = self._used.union(*(self._left[uri][-1:] for uri in found.replaced))
+        found.passed = [each for each in self._gone if each not in kept]
         return found
 
     def _by_own_name(self, uri: str, file: ManifestFile) -> None:
@@ -218,7 +217,8 @@ class Matching:
     def _by_beginnings(self, left: Mapping[str, Collection[Naming]]) -> None:
         """Find the files that begin with a version no longer found under its own name.
 
-        A file that begins with a version of its own name is that file, whatever other names had.
+        A file that begins with a version of its own name is that file, whatever other names had, unless that one was
+        continued under another name.
         """
         asked = (each for each in chain(self._gone, *left.values()) if each.state == "compacted")
         for each in dict.fromkeys(asked):
@@ -231,11 +231,12 @@ class Matching:
         self._read(uri for uri in uris if self._may_begin(uri, shortest_first, left[uri]))
         for uri in uris:
             own = (each for each in self._begun(uri) if each in left[uri] and each not in self._used)
-            if (version := next(own, None)) is not None:
+            # guard: a log that went on under another name may go on from there
+            if (version := next(own, None)) is not None and version not in self._continued:
                 self._add_begun(uri, version, left[uri])
         for uri in uris:
             # guard: a file that begins with a version of a deleted file is not new
-            if not self._found.has_begun(uri) and (version := self._of_another_name(uri)) is not None:
+            if not self._found.has_begun(uri) and (version := self._of_any_name(uri, left[uri])) is not None:
                 self._add_begun(uri, version, left[uri])
 
     def _may_begin(self, uri: str, shortest_first: Sequence[Beginning], own: Collection[Naming]) -> bool:
@@ -265,10 +266,14 @@ class Matching:
             if beginning[0] < self._length(uri):
                 yield from self._beginnings[beginning]
 
-    def _of_another_name(self, uri: str) -> Naming | None:
-        """The version under a different name that a file is or begins with, if that name no longer has it."""
+    def _of_any_name(self, uri: str, own: Collection[Naming]) -> Naming | None:
+        """The longest version that a file is or begins with: its own one, or one that its name no longer has."""
         for version in (*self._same(uri), *self._begun(uri)):
-            if version in self._gone and version not in self._used and version.uri != uri:
+            if version in self._used:
+                continue
+            if version in own:
+                return version
+            if version in self._gone and version.uri != uri:
                 self._read([version.uri])
                 # guard: a version whose file grew in its place is not that of a copy
                 if (version.size_bytes, version.digest) not in self._begins_with[version.uri]:

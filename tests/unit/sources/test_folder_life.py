@@ -415,6 +415,29 @@ def test_a_log_that_comes_back_under_its_name() -> None:
     life.teardown()
 
 
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_a_log_that_goes_on_under_its_earlier_name(is_compressed: bool) -> None:
+    """It begins where its rows under the later name end. Until that has another file, it is named, as is its copy."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    life.copy_and_truncate("a.ndjson", "b.ndjson", 0, grown=True)
+    life.compact("quarantine", None)
+    life.rename("b.ndjson", "a.ndjson")
+    life.compact("quarantine", None)
+    life.append("a.ndjson")
+    for _ in range(2):
+        life.compact("quarantine", None)
+    if is_compressed:
+        life.compress("a.ndjson", goes_on=False)
+    else:
+        life.write("b.ndjson", 1)
+    assert [each.reason for each in life._call("quarantine", None)] == ["replaced"] * is_compressed
+    assert len(life.rows()) == (3 if is_compressed else 5)
+    life.teardown()
+
+
 def test_files_that_grow_and_are_renamed() -> None:
     """Between two calls, one in the place of the other: each line is a row once, or its file is named."""
     life = FolderLife()
