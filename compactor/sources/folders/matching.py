@@ -302,7 +302,7 @@ class Matching:
         # guard: a file with the bytes of one that was removed is a new one
         is_cut = any(self._now.version_at(name) not in {None, version.etag} for name in names - {uri})
         name = uncompressed_name(uri)
-        return is_cut or (name != uri and not names.isdisjoint({name, _ROTATED.sub("", name)}))
+        return is_cut or uri in names or (name != uri and not names.isdisjoint({name, _ROTATED.sub("", name)}))
 
     def _add_begun(self, uri: str, version: Naming, own: Collection[Naming]) -> None:
         """Add a file that is a version, or begins with it."""

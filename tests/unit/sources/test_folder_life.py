@@ -438,6 +438,25 @@ def test_a_log_that_goes_on_under_its_earlier_name(is_compressed: bool) -> None:
     life.teardown()
 
 
+@pytest.mark.parametrize("is_in_place", [False, True])
+def test_a_file_touched_before_and_after_it_was_renamed(is_in_place: bool) -> None:
+    """No manifest has its last version, but the bytes that were seen under its name are those of one."""
+    life = FolderLife()
+    life.begin()
+    for name in NAMES[: 1 + is_in_place]:
+        life.write(name, 2)
+    life.compact("quarantine", None)
+    life.touch("a.ndjson")
+    life.compact("quarantine", None)
+    life.rename("a.ndjson", "b.ndjson")
+    for _ in range(2):
+        life.compact("quarantine", None)
+        life.touch("b.ndjson")
+        assert life._call("rebuild", None) == []
+    assert len(life.rows()) == 2 + 2 * is_in_place
+    life.teardown()
+
+
 def test_files_that_grow_and_are_renamed() -> None:
     """Between two calls, one in the place of the other: each line is a row once, or its file is named."""
     life = FolderLife()
