@@ -2,14 +2,12 @@
 
 import os
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from compactor.control.plane import Check, ControlPlane
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.map_ordered import THREADS, map_ordered
 from compactor.core.ports import FLUSH_SECONDS
-from compactor.settings.settings import Settings
 from compactor.sources.events.sealer import SealedParts, log_sealed
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring import planning
@@ -24,7 +22,7 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     Returns:
         The messages for SQS to redeliver, as `batchItemFailures`. After an error it redelivers all of them.
     """
-    app = lasting().app.renewed()
+    app = lasting().renewed()
     report = planning.builder(app).build({record["messageId"]: record["body"] for record in event["Records"]})
     report.log()
     for stream, figures in report.figures.items():
@@ -41,7 +39,7 @@ def seal_parts() -> dict[str, int]:
     Raises:
         CompactorError: A stream's first error, once the others were sealed.
     """
-    app = lasting().app.renewed()
+    app = lasting().renewed()
     streams = [*app.of_streams] or [""]
     errors: list[CompactorError] = []
 
@@ -81,7 +79,8 @@ def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns the decisions, actions and failures, for the caller's log.
     """
-    planes = lasting().planes
+    app = lasting()
+    planes = app.opened("control_planes", lambda: control_planes(app.settings))
     changed = event.get("detail", {}).get("jobName")
     if changed is not None and changed not in planes:
         log_event("control.other_job", job=changed)
@@ -100,26 +99,11 @@ def _checked(plane: ControlPlane) -> Check:
     return checked
 
 
-class Lasting:
-    """The objects with open clients, for some settings."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-
-    @cached_property
-    def app(self) -> App:
-        return App(self.settings)
-
-    @cached_property
-    def planes(self) -> dict[str, ControlPlane]:
-        return control_planes(self.settings)
+_KEPT: list[App] = []
 
 
-_KEPT: list[Lasting] = []
-
-
-def lasting() -> Lasting:
-    """Those of the previous call, unless the settings have changed.
+def lasting() -> App:
+    """The ports of the previous call with their open clients, unless the settings have changed.
 
     Settings are read in each call, so a change takes effect with the next one.
 
@@ -133,7 +117,7 @@ def lasting() -> Lasting:
         raise SettingsError(["COMPACTOR_CONFIG: not set -> expected the settings' place, as s3://bucket/key"])
     settings = settings_at(place, os.environ)
     if not _KEPT or _KEPT[0].settings != settings:
-        _KEPT[:] = [Lasting(settings)]
+        _KEPT[:] = [App(settings)]
     return _KEPT[0]
 
 
