@@ -23,7 +23,7 @@ from tests.support.json_documents import check_printed_documents
 from tests.support.jvm_starts import jvm_lines, jvm_starts, watch_jvm_starts
 from tests.support.kafka_broker import KafkaBroker
 from tests.support.rest_catalog import RestCatalogServer
-from tests.support.scheduling import OneSparkSession
+from tests.support.scheduling import OneSparkSession, turn_of
 from tests.support.stored import refuse_updates_in_ci
 
 STARTS: list[str] = []
@@ -97,12 +97,14 @@ def _documents_match_their_schemas() -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkSession:
-    """Keep the tests of one Spark session in one process."""
+    """Keep the tests of one Spark session in one process, and all tests in the order of their collection."""
+    config.option.loadscopereorder = False
     return OneSparkSession(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give large tests, which take minutes by design, more time than the others where they ask for none themselves."""
+    """Begin with the longest tests, and give large ones, which take minutes by design, more time unless they ask."""
+    items.sort(key=lambda item: turn_of(item.nodeid))
     for item in items:
         if item.get_closest_marker("large") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LARGE_SECONDS))
