@@ -82,6 +82,16 @@ def ended(job: Job) -> int | str:
     return code
 
 
+def killed_once(nursery: Nursery, lake: Lake, proxy: CatalogProxy, step: str, *visit: str) -> None:
+    """Kill a job at a step, and have another one do the rest."""
+    case = TALLY.case(Kind.SINGLE)
+    assert run(nursery, lake, "--die-at", step, *visit) == -signal.SIGKILL
+    case.died += 1
+    assert run(nursery, lake) == 0
+    check(lake, case)
+    check_table(lake, proxy)
+
+
 def check_table(lake: Lake, proxy: CatalogProxy) -> None:
     """The table has each file of the output once, and each row; what comes late changes nothing."""
     while proxy.has_late():
@@ -105,12 +115,7 @@ def check_table(lake: Lake, proxy: CatalogProxy) -> None:
 )
 def test_a_death_at_any_step(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, step: CrashPoint) -> None:
     """Each row is in the table once, and each manifest is done."""
-    case = TALLY.case(Kind.SINGLE)
-    assert run(nursery, table_lake, "--die-at", step) == -signal.SIGKILL
-    case.died += 1
-    assert run(nursery, table_lake) == 0
-    check(table_lake, case)
-    check_table(table_lake, proxy)
+    killed_once(nursery, table_lake, proxy, step)
 
 
 def sweep(lake: Lake) -> None:
@@ -129,12 +134,7 @@ ONLY_IN_PLACE = pytest.mark.parametrize("table_lake", [BY_NATIVE], indirect=True
 )
 def test_a_death_amid_a_file_in_place(nursery: Nursery, table_lake: Lake, proxy: CatalogProxy, visit: int) -> None:
     """Half of a file is no file, and what was whole by then is of no commit and goes."""
-    case = TALLY.case(Kind.SINGLE)
-    assert run(nursery, table_lake, "--die-at", WRITING, "--visit", str(visit)) == -signal.SIGKILL
-    case.died += 1
-    assert run(nursery, table_lake) == 0
-    check(table_lake, case)
-    check_table(table_lake, proxy)
+    killed_once(nursery, table_lake, proxy, WRITING, "--visit", str(visit))
 
 
 @ONLY_IN_PLACE

@@ -75,6 +75,18 @@ def changes_nothing(lake: Lake, before: dict[Path, Written]) -> None:
     assert [path.name for path in after if path not in before and not ATTEMPT.fullmatch(path.name)] == []
 
 
+def overtaken(nursery: Nursery, lake: Lake, step: str, *visit: str) -> None:
+    """Hold a driver up at a step until another one has done everything."""
+    case = TALLY.case(Kind.TWO_DRIVERS)
+    late = held_up(nursery, lake, case, step, *visit)
+    assert case.stopped
+    assert run(nursery, lake) == 0
+    before = written(lake)
+    ends_well(late)
+    changes_nothing(lake, before)
+    check(lake, case)
+
+
 SHORT = (CrashPoint.ATTEMPTED, CrashPoint.VERIFIED, CrashPoint.PUBLISHED_ONE)
 """Before the decision with work to do, right before the decision, and amid publication."""
 
@@ -84,14 +96,7 @@ SHORT = (CrashPoint.ATTEMPTED, CrashPoint.VERIFIED, CrashPoint.PUBLISHED_ONE)
 )
 def test_a_driver_that_was_held_up_changes_nothing(nursery: Nursery, two_manifests: Lake, step: CrashPoint) -> None:
     """While it stands at a step, another driver does everything; it goes on, finds that it lost, and ends with 0."""
-    lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
-    late = held_up(nursery, lake, case, step)
-    assert case.stopped
-    assert run(nursery, lake) == 0
-    before = written(lake)
-    ends_well(late)
-    changes_nothing(lake, before)
-    check(lake, case)
+    overtaken(nursery, two_manifests, step)
 
 
 @pytest.mark.parametrize("visit", AMID_A_FILE)
@@ -99,14 +104,7 @@ def test_a_driver_that_was_held_up_amid_a_file_changes_nothing(
     streaming: Nursery, two_manifests: Lake, visit: int
 ) -> None:
     """It goes on to write a staged file long after another one decided and cleaned up: what it leaves is nothing."""
-    lake, case = two_manifests, TALLY.case(Kind.TWO_DRIVERS)
-    late = held_up(streaming, lake, case, WRITING, "--visit", str(visit))
-    assert case.stopped
-    assert run(streaming, lake) == 0
-    before = written(lake)
-    ends_well(late)
-    changes_nothing(lake, before)
-    check(lake, case)
+    overtaken(streaming, two_manifests, WRITING, "--visit", str(visit))
 
 
 def steps_of_two() -> list[object]:

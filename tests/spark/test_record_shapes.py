@@ -9,7 +9,17 @@ from tests.support.record_shapes import shapes
 SHAPES = {shape.name: shape for shape in shapes()}
 
 
-@pytest.mark.parametrize("how", ["path", "auto"])
+@pytest.mark.parametrize(
+    ("engine", "how"),
+    [
+        ("spark", "path"),
+        ("native", "path"),
+        ("native", "auto"),
+        # Where records are is recognised before either engine reads them.
+        pytest.param("spark", "auto", marks=pytest.mark.full),
+    ],
+    indirect=["engine"],
+)
 def test_every_shape_gives_its_rows(new_workspace, how):
     """Files with the same path and keys are one manifest. Their values are compared one by one, and by `verify`."""
     groups = {}

@@ -1,11 +1,13 @@
 """A local stand-in for AWS in this process, and clients of it that are made quickly."""
 
+import inspect
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import botocore.hooks
 import botocore.session
 from botocore.hooks import EventAliaser
 from botocore.loaders import create_loader
@@ -31,7 +33,8 @@ def stand_in() -> Iterator[str]:
 def share_service_models() -> None:
     """Have all sessions of botocore in this process read the description of each service once.
 
-    And each name of an event: half of the time that a client takes to make went into spelling these again.
+    And spell each name of an event once, and ask a function itself for its parameters: half of the time that a client
+    takes to make went into that.
     """
     botocore.session.create_loader = cache(create_loader)
     aliaser: Any = EventAliaser
@@ -44,3 +47,11 @@ def share_service_models() -> None:
         return spelled[name]
 
     aliaser._alias_event_name = alias_once
+    hooks: Any = botocore.hooks
+    accepts_kwargs = hooks.accepts_kwargs
+
+    def told_by_code(handler: Any) -> bool:
+        code = getattr(handler, "__code__", None)
+        return bool(code.co_flags & inspect.CO_VARKEYWORDS if code else accepts_kwargs(handler))
+
+    hooks.accepts_kwargs = told_by_code

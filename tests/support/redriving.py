@@ -92,12 +92,18 @@ def redriven_inputs(harness: Harness, manifest_id: str) -> list[ManifestFile]:
     return [file for entry in redrive_log.entries(root) for file in entry.redrive.manifest.files]
 
 
-def dead_letter(harness: Harness) -> str:
-    """The id of a planned manifest of two files that is a dead letter."""
-    for number, content in enumerate((GOOD, FLAWED)):
+def _planned(harness: Harness, *contents: bytes) -> str:
+    """The id of a planned manifest of files with these contents."""
+    for number, content in enumerate(contents):
         harness.file(f"{DAY}-{number}.ndjson", content)
     plan(harness)
     [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
+    return manifest_id
+
+
+def dead_letter(harness: Harness) -> str:
+    """The id of a planned manifest of two files that is a dead letter."""
+    manifest_id = _planned(harness, GOOD, FLAWED)
     exhaust(harness)
     assert harness.dead_letter(manifest_id).reason == "retries_exhausted"
     return manifest_id
@@ -105,10 +111,7 @@ def dead_letter(harness: Harness) -> str:
 
 def quarantined(harness: Harness) -> str:
     """The id of a planned manifest of which one file was missing, and is back now."""
-    for number, content in enumerate((GOOD, FLAWED)):
-        harness.file(f"{DAY}-{number}.ndjson", content)
-    plan(harness)
-    [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
+    manifest_id = _planned(harness, GOOD, FLAWED)
     harness.store.delete([f"/w/raw/{DAY}-1.ndjson"])
     harness.run_once()
     harness.file(f"{DAY}-1.ndjson", FLAWED)
@@ -117,10 +120,7 @@ def quarantined(harness: Harness) -> str:
 
 def rejected(harness: Harness, *contents: bytes) -> str:
     """The id of a planned manifest whose long lines were rejected, by a limit that is higher now."""
-    for number, content in enumerate(contents or (GOOD + LONG + b"\n", LONG)):
-        harness.file(f"{DAY}-{number}.ndjson", content)
-    plan(harness)
-    [manifest_id] = [uri.rsplit("/", 1)[1].removesuffix(".json") for uri in harness.waiting()]
+    manifest_id = _planned(harness, *(contents or (GOOD + LONG + b"\n", LONG)))
     with line_limit(harness, SHORT_LINES.max_line_bytes):
         harness.run_once()
     assert harness.rejects()
