@@ -123,17 +123,6 @@ def test_offsets_without_any_record_are_passed() -> None:
     assert (link.after, link.last, link.uri, link.records) == ("0", "5", "", 0)
 
 
-def test_a_dry_run_writes_nothing() -> None:
-    """It reads all the same."""
-    made = Scene()
-    made.partitions[0].end = 7
-    made.partitions[0].remove_before(7)
-    made.put(3)
-    plan = made.plan(dry_run=True)
-    assert (plan.lines, plan.gaps, len(plan.manifests)) == (3, [], 1)
-    assert list(made.store.list("s3://lake/")) == []
-
-
 def test_run_once_lands_all_that_was_there() -> None:
     """One landing after the other with one bound, however many partitions there are and whatever was landed before."""
     made = Scene()
@@ -239,43 +228,6 @@ def test_an_open_transaction_is_late_at_last() -> None:
     made.partitions[0].undecided = 0
     made.put(3)
     assert made.plan().behind_seconds == 0.0
-
-
-def test_a_topic_made_again_has_chains_of_its_own() -> None:
-    """And drafts of the former one are settled."""
-    made = Scene()
-    made.put(3)
-    made.plan()
-    former = made.lines()
-    made.partitions = made.kafka.create(TOPIC, "two")
-    made.put(2)
-    plan = made.plan()
-    assert (plan.former_ids, plan.lines) == (["one"], 2)
-    assert [link.last for link in made.links(topic_id="two")] == ["2"]
-    assert made.lines() == former + Counter([b'{"id": "0-0"}', b'{"id": "0-1"}'])
-
-
-@dataclass
-class MadeAgain:
-    """A log whose topic is made again before it is read."""
-
-    made: Scene
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.made.kafka, name)
-
-    def read(self, *asked: Any) -> Any:
-        self.made.kafka.topics[TOPIC] = ("two", self.made.kafka.topics[TOPIC][1])
-        yield from self.made.kafka.read(*asked)
-
-
-def test_a_topic_that_is_made_again_while_it_is_landed() -> None:
-    """Brokers are asked by name: what they answered may be of another one."""
-    made = Scene()
-    made.put(3)
-    plan = made.lander(log=MadeAgain(made)).land(TOPIC, max_manifests=9)
-    assert "recreated while being landed" in str(plan.troubles)
-    assert (made.links(), made.files()) == ([], [])
 
 
 @pytest.mark.parametrize("name", ["none", "others"])
