@@ -21,6 +21,7 @@ FIRST = (
     "tests/deployment/",
     "tests/native/",
     "tests/protocol/",
+    "tests/faults/test_table_",
     "tests/faults/",
     "tests/end_to_end/",
     "tests/hostile/",
