@@ -50,8 +50,8 @@ class SeenFiles(Protocol):
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         """The remembered versions of files, by canonical URI."""
 
-    def names(self, etag: str, digest: str) -> list[str]:
-        """The URIs of the files that were remembered with this version, or, after they were touched, with its bytes."""
+    def names(self, etag: str, digest: str) -> dict[str, str]:
+        """The etags of the files remembered with this version, or with its bytes after a touch, by canonical URI."""
 
     def digest(self, file: ObjectInfo) -> str:
         """The digest of a file's bytes, as in `FileReport.digest`; empty where the store has other means.
@@ -94,8 +94,8 @@ class SeenFiles(Protocol):
     def pass_over(self, versions: Iterable[Version]) -> None:
         """Remember versions that no longer exist, and with which no current file begins."""
 
-    def remember(self, files: Sequence[ObjectInfo]) -> None:
-        """Remember the files as they are now."""
+    def remember(self, files: Sequence[ObjectInfo], versions: Sequence[Version] = ()) -> None:
+        """Remember the files as they are now, and that these versions exist, perhaps under other names."""
 
 
 _NAMINGS_AT_ONCE = 10_000
@@ -166,7 +166,6 @@ class KnownFiles:
         compacted = (each for each in namings if each.state == "compacted" and is_of(self.sources, each.uri))
         left = filter(may_be_gone, compacted)
         gone = [each for each, is_passed in self._with_passed(left) if not is_passed]
-        remembered |= self.seen.remembered({each.uri for each in gone} - files.keys())
         matching = Matching(
             by_uri, namings, self, suspects=suspects, released=released, remembered=remembered, gone=gone
         )
@@ -263,7 +262,7 @@ class KnownFiles:
             return None
         return info.etag if info else None
 
-    def names_of(self, version: Naming) -> Iterable[str]:
+    def names_of(self, version: Naming) -> Mapping[str, str]:
         return self.seen.names(version.etag or "", version.digest)
 
     def _info_at(self, uri: str) -> ObjectInfo | None:

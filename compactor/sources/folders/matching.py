@@ -32,8 +32,8 @@ class FilesNow(Protocol):
     def version_at(self, uri: str) -> str | None:
         """The version at a place; None if there is no file."""
 
-    def names_of(self, version: Naming) -> Iterable[str]:
-        """The names under which a version was last seen."""
+    def names_of(self, version: Naming) -> Mapping[str, str]:
+        """The names under which the bytes of a version were last seen, each with the version that it had then."""
 
     def content_of(self, file: ManifestFile, most_bytes: int) -> Beginning | None:
         """The length and digest of a compressed file's content; None if it is not compressed, or cannot be read.
@@ -75,7 +75,8 @@ class Matches:
         replaced: Rows of a different version exist.
         compressed: Compressed files that begin with all bytes of a version with rows, and go on.
         undecided: An unfinished manifest may have it under an earlier name that no longer exists.
-        passed: Versions that no longer exist, and that no file has or begins with.
+        present: Versions that files have or begin with, at any time and under any name.
+        passed: Versions that no longer exist, and are not present.
     """
 
     known: set[str] = field(default_factory=set)
@@ -86,6 +87,7 @@ class Matches:
     replaced: dict[str, Replacement] = field(default_factory=dict)
     compressed: dict[str, Naming] = field(default_factory=dict)
     undecided: dict[str, Naming] = field(default_factory=dict)
+    present: set[Naming] = field(default_factory=set)
     passed: list[Naming] = field(default_factory=list)
 
     def has(self, uri: str) -> bool:
@@ -131,7 +133,7 @@ class Matching:
         self._gone = {each: None for each in gone if self._has_left(each)}
         self._found = Matches()
         self._left: dict[str, list[Naming]] = {}  # the versions with rows for each undecided file
-        self._used = set[Naming]()  # each version belongs to one file: a second file is a copy
+        self._used = self._found.present  # each version belongs to one file: a second file is a copy
         self._others = set[str]()  # the suspects with different bytes
         self._by_uri: dict[str, list[Naming]] = {}
         self._by_version: dict[str, list[Naming]] = {}
@@ -283,26 +285,27 @@ class Matching:
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
-        # An earlier call matched it with that version, which it still is.
-        is_matched = self._remembered.get(uri) == (file.etag or "")
         if (content := self._content(uri)) is not None:
+            # An earlier call matched it with that version, which it still is.
+            is_matched = self._remembered.get(uri) == (file.etag or "")
             texts = (each for each in self._beginnings.get(content, ()) if each.is_text)
             # guard: a log compressed after its rotation is not a new file
             yield from (each for each in texts if is_matched or self._was(uri, each))
             return
         for version in self._of_length.get(self._size(uri), ()):
-            # It was touched and then renamed.
-            was_it = is_matched or self._remembered.get(version.uri) == (file.etag or "")
-            if (was_it or self._was(uri, version)) and self._now.digest_of(file) == version.digest:
+            if self._was(uri, version) and self._now.digest_of(file) == version.digest:
                 yield version
 
     def _was(self, uri: str, version: Naming) -> bool:
         """Whether a file with a version's bytes is not just a new one like it."""
-        names = {version.uri, *self._now.names_of(version)}
+        seen = {version.uri: version.etag or "", **self._now.names_of(version)}
         # guard: a file with the bytes of one that was removed is a new one
-        is_cut = any(self._now.version_at(name) not in {None, version.etag} for name in names - {uri})
+        is_cut = any(self._now.version_at(name) not in {None, etag} for name, etag in seen.items() if name != uri)
+        # It was touched before or after it was renamed.
+        is_touched = uri in seen or self._files[uri].etag in seen.values()
         name = uncompressed_name(uri)
-        return is_cut or uri in names or (name != uri and not names.isdisjoint({name, _ROTATED.sub("", name)}))
+        is_compressed = name != uri and not seen.keys().isdisjoint({name, _ROTATED.sub("", name)})
+        return is_cut or is_touched or is_compressed
 
     def _add_begun(self, uri: str, version: Naming, own: Collection[Naming]) -> None:
         """Add a file that is a version, or begins with it."""

@@ -186,6 +186,8 @@ class _NewFiles(Source):
         left = self._found.replaced.keys() - self._taken  # these remain replaced for the next plan
         for page in self.listed.pages(self.of.planner.page_files):
             seen.remember([each.info for each in page if each.uri not in left])
+        # guard: a version that is back may leave again
+        seen.remember([], [(each.uri, each.etag or "") for each in self._found.present])
         if self._is_all_read and plan.skipped.keys().isdisjoint(
             OUT_OF_SCOPE
         ):  # else one of these may turn out to have grown

@@ -448,12 +448,31 @@ def test_a_file_touched_before_and_after_it_was_renamed(is_in_place: bool) -> No
     life.compact("quarantine", None)
     life.touch("a.ndjson")
     life.compact("quarantine", None)
-    life.rename("a.ndjson", "b.ndjson")
-    for _ in range(2):
-        life.compact("quarantine", None)
-        life.touch("b.ndjson")
-        assert life._call("rebuild", None) == []
+    for name, other in itertools.pairwise(NAMES[:3]):
+        life.rename(name, other)
+        for _ in range(2):
+            life.compact("quarantine", None)
+            life.touch(other)
+            assert life._call("rebuild", None) == []
     assert len(life.rows()) == 2 + 2 * is_in_place
+    life.teardown()
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "b.ndjson"])
+def test_a_log_that_was_gone_for_a_while(name: str) -> None:
+    """It is back, with another time or name, so it may rotate again: its copies begin with lines that have rows."""
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    [(content, time)] = life.earlier["a.ndjson"]
+    life.remove("a.ndjson")
+    life.write("2026-01-02-c.ndjson", 3)
+    life.compact("quarantine", None)
+    life._write(name, content, time if name != "a.ndjson" else next(life.times))
+    life.compact("quarantine", None)
+    life.copy_and_truncate(name, "sub/d.ndjson", 1, grown=True)
+    life.compact("quarantine", None)
     life.teardown()
 
 

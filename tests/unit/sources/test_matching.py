@@ -76,8 +76,8 @@ class Now:
     def version_at(self, uri: str) -> str | None:
         return self._versions.get(uri)
 
-    def names_of(self, _: Naming) -> list[str]:
-        return []
+    def names_of(self, _: Naming) -> dict[str, str]:
+        return {}
 
     def content_of(self, _file: ManifestFile, _most_bytes: int) -> Beginning | None:
         return None

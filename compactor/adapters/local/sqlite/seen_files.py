@@ -145,7 +145,8 @@ def _number(version: str) -> int:
 
 
 _NAMES = """
-    SELECT uri FROM seen WHERE etag = ? UNION SELECT uri FROM digests JOIN seen USING (uri, etag) WHERE digest = ?
+    SELECT uri, etag FROM seen WHERE etag = ?
+    UNION SELECT uri, etag FROM digests JOIN seen USING (uri, etag) WHERE digest = ?
 """
 _WAIT_SECONDS = 10.0
 _TAIL_BYTES = 1024 * 1024  # read at once when searching the end of the last complete line
@@ -188,8 +189,8 @@ class LocalSeenFiles:
     def remembered(self, uris: Iterable[str]) -> dict[str, str]:
         return {uri: etag for uri, etag, _ in self._seen(uris)}
 
-    def names(self, etag: str, digest: str) -> list[str]:
-        return [uri for (uri,) in self._found(_NAMES, [(etag, digest)])]
+    def names(self, etag: str, digest: str) -> dict[str, str]:
+        return dict(self._found(_NAMES, [(etag, digest)]))
 
     def digest(self, file: ObjectInfo) -> str:
         if is_s3(file.uri):
@@ -269,14 +270,15 @@ class LocalSeenFiles:
                 rows.executemany("INSERT OR REPLACE INTO passed VALUES (?, ?)", passed)
                 rows.executemany("UPDATE named SET left = 0 WHERE uri = ? AND etag = ?", passed)
 
-    def remember(self, files: Sequence[ObjectInfo]) -> None:
-        seen = [(canonical(info.uri), info.etag, info.stamp) for info in files if info.stamp and is_text(info.uri)]
-        if not self.path or not (seen or self._fresh):
+    def remember(self, files: Sequence[ObjectInfo], versions: Sequence[Version] = ()) -> None:
+        named = [(canonical(info.uri), info) for info in files if is_text(info.uri)]
+        seen = [(uri, info.etag, info.stamp) for uri, info in named if info.stamp]
+        there = [*((uri, info.etag) for uri, info in named), *(each for each in versions if is_text(each[0]))]
+        if not self.path or not (seen or versions or self._fresh):
             return
         with suppress(sqlite3.Error, OSError), seen_rows(self.path) as rows:
             rows.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
             if rows.execute("SELECT 1 FROM passed LIMIT 1").fetchone() is not None:
-                there = [(canonical(info.uri), info.etag) for info in files if is_text(info.uri)]
                 rows.executemany("UPDATE named SET left = size WHERE uri = ? AND etag = ? AND left = 0", there)
                 rows.executemany("DELETE FROM passed WHERE uri = ? AND etag = ?", there)
             rows.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?)", list(self._fresh.values()))
