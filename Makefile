@@ -44,7 +44,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark test-hostile-search bench-guard bench-cliffs test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies remove stack emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies remove stack emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-readers bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -169,6 +169,9 @@ bench-table: $(READY) ## Merge the small files of a table with late events; runs
 bench-kafka: $(READY) $(KAFKA) ## Convert a topic to Parquet, compared with Spark's Kafka source (KAFKA_ARGS="--size 1gb")
 	@$(BIN)/python -m compactor.ops.doctor.java
 	@$(BIN)/python -m bench.kafka $(KAFKA_ARGS)
+
+bench-readers: $(READY) ## Ask ten questions of a file in four readers, and of its rows as other writers write them (READERS_ARGS="--times 7")
+	@$(BIN)/python -m bench.readers $(READERS_ARGS)
 
 bench-scale: $(READY) $(VERSITYGW) ## Measure with 100,000 finished manifests and every shape of input (SCALE_ARGS=s3 over S3, SCALE_ARGS="--help")
 	@$(BIN)/python -m bench.scale $(SCALE_ARGS)
