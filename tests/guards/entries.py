@@ -267,6 +267,7 @@ GUARDED: Mapping[str, Mapping[str, str]] = {
     "tests/unit/sources/test_patient_planning.py": {
         "lines of a file that is being written are taken once they were there for a while": "end is None",
         "a file with holes is not read while it is written": "False",
+        "two planners do not take lines of a growing file at once": "_NewFiles(self, listed)",
         "bytes of a file that may grow are those that were planned": "False",
     },
     "tests/unit/sources/test_planning.py": {

@@ -1,6 +1,7 @@
 """Reads what manifests contain about the files in sources, present or deleted, and classifies each file."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -15,6 +16,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import AskedBeginnings, Beginning
 from compactor.ledger.state import State
+from compactor.sources.candidates import is_settled
 from compactor.sources.file_search import FileSearch, Naming
 from compactor.sources.folders.history import HistorySearch, Shorter, SummarisedFiles
 from compactor.sources.folders.matching import Matches, Matching, is_of, uncompressed_name
@@ -31,11 +33,13 @@ class WholeLines(NamedTuple):
         end: Where that line ends.
         digest: Digest of all bytes before it.
         digest_within: Digest of those of the part.
+        ends_line: Whether the part begins with the line feed of a line before it.
     """
 
     end: int
     digest: str
     digest_within: str
+    ends_line: bool = False
 
 
 class SeenFiles(Protocol):
@@ -70,11 +74,19 @@ class SeenFiles(Protocol):
     def beginnings(self, file: ObjectInfo, asked: AskedBeginnings) -> set[Beginning]:
         """The given beginnings that a file's content has; none where the store has other means. Raises as `digest`."""
 
-    def whole_lines(self, file: ObjectInfo, start: int) -> WholeLines | None:
-        """A file's complete lines from a byte on; None if no line starts there.
+    def alone(self) -> AbstractContextManager[bool]:
+        """Whether no other planner of these local files is at work, until the end of the context or of the process."""
+
+    def whole_lines(self, file: ObjectInfo, start: int, *, with_rest: bool = False) -> WholeLines | None:
+        """A file's complete lines from a byte on; None if no line starts or ends there.
 
         They end at `start` if no complete line follows. Raises as `digest`, also for a hole in a file that is being
         written.
+
+        Args:
+            file: The file.
+            start: Where a line starts.
+            with_rest: Whether a record behind the last line feed is a line, too.
         """
 
     def last_line_end(self, file: ObjectInfo, upto: int | None = None) -> Beginning | None:
@@ -97,6 +109,9 @@ class SeenFiles(Protocol):
     def remember(self, files: Sequence[ObjectInfo], versions: Sequence[Version] = ()) -> None:
         """Remember the files as they are now, and that these versions exist, perhaps under other names."""
 
+
+UNFINISHED_SECONDS = 60.0
+"""How long a last line may wait for its line feed before it is taken, or reported if it is no record."""
 
 _NAMINGS_AT_ONCE = 10_000
 _ANY_BYTES = 1 << 62
@@ -239,7 +254,9 @@ class KnownFiles:
 
     def _lines_behind(self, file: ManifestFile, continues: str, start: int, lines: int, digest: str) -> FileRange | str:
         try:
-            found = self.seen.whole_lines(self._info(file), start)
+            info = self._info(file)
+            is_quiet = is_settled(info, self.state.clock.now(), UNFINISHED_SECONDS)
+            found = self.seen.whole_lines(info, start, with_rest=is_quiet)
         except (TryAgainError, AccessError) as exc:
             self.unread.append(file.uri)
             return str(exc)
@@ -249,7 +266,7 @@ class KnownFiles:
             continues=continues,
             from_byte=start,
             to_byte=found.end,
-            lines_before=lines,
+            lines_before=lines - found.ends_line,
             digest_before=digest,
             digest=found.digest,
             digest_within=found.digest_within,

@@ -177,11 +177,11 @@ class Matching:
             self._others.add(uri)
             self._left[uri] = rows
         elif any(each.has_had(file.etag) for each in (rows if uri in self._released else named)):
-            found.known.add(uri)
             ranges = (each for each in named if each.range and each.state == "compacted" and each.has_had(file.etag))
-            ends = (each.size_bytes for each in ranges if each.size_bytes < (file.size_bytes or 0))
-            if (end := next(ends, None)) is not None:
-                found.unfinished[uri] = end
+            if max((each.size_bytes for each in ranges), default=self._size(uri)) < self._size(uri):
+                self._left[uri] = rows  # its last line may be taken by now
+            else:
+                found.known.add(uri)
         elif (same := next((each for each in reversed(rows) if self._has_bytes_of(file, each)), None)) is not None:
             found.touched.add(uri)
             self._used.add(same)

@@ -1,7 +1,7 @@
 """Plans the files in sources: each version once, whatever happened to the files between two calls."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,7 +17,7 @@ from compactor.sources.candidates import Candidate, is_settled
 from compactor.sources.claiming import Claimer, claim_key, state_of
 from compactor.sources.file_search import FileSearch
 from compactor.sources.folders.history import HistorySearch, SummarisedFiles
-from compactor.sources.folders.known_files import KnownFiles, Listed, SeenFiles
+from compactor.sources.folders.known_files import UNFINISHED_SECONDS, KnownFiles, Listed, SeenFiles
 from compactor.sources.folders.matching import Matches
 from compactor.sources.input_files import (
     EVERYTHING,
@@ -52,8 +52,8 @@ OnReplaced = Literal["quarantine", "rebuild", "append"]
 """What to do with a file whose earlier version has rows: leave it out, rebuild the rows, or take all its lines."""
 
 
-UNFINISHED_SECONDS = 60.0
-"""How long a last line may wait for its line feed before it is reported: writers flush their buffers sooner."""
+_DOWNLOADS = (".part", ".partial", ".filepart", ".crdownload", ".download", ".tmp")
+"""Endings of files that get another name when they are complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,10 @@ class FolderPlanner:
             limit: The most manifests to write, earliest dates first; None for no limit.
             dry_run: Claim and write nothing.
         """
-        with closing(self.new_spill()) as listed:
-            files = _NewFiles(self, listed)
+        begins_alone = self.seen.alone() if self.written and not dry_run else nullcontext(True)
+        with begins_alone as is_alone, closing(self.new_spill()) as listed:
+            # guard: two planners do not take lines of a growing file at once
+            files = _NewFiles(self if is_alone else replace(self, written={}), listed)
             plan = self.planner.plan(files, limit=limit, dry_run=dry_run)
             if not dry_run:
                 files.remember(plan)
@@ -162,7 +164,7 @@ class _NewFiles(Source):
         uri = canonical(info.uri)
         end = self.of.written.get(uri)
         # guard: lines of a file that is being written are taken once they were there for a while
-        if end is None or end != self.of.seen.last_line_end(info, end[0]):
+        if end is None or end != self.of.seen.last_line_end(info, end[0]) or uri.endswith(_DOWNLOADS):
             return None
         self._growing.add(uri)
         return replace(info, size_bytes=end[0], etag=version_of_beginning(info.etag, end[0]), stamp="")
@@ -171,9 +173,16 @@ class _NewFiles(Source):
         """Leave files that are being written, and do not just go on, until they are not."""
         unclear = {*found.undecided, *found.compressed, *found.replaced}
         for uri in sorted(self._growing & unclear):
-            for each in (found.undecided, found.compressed, found.replaced, open_ones):
+            replacement = found.replaced.pop(uri, None)
+            is_sure = replacement is not None and replacement.earlier.state == "compacted"
+            if replacement is not None and is_sure and self._settled_part(open_ones[uri].listed.info) is not None:
+                plan.replaced += 1
+                plan.left_out.append(left_out(replacement, "it is being written"))
+                self._growing.discard(uri)
+            else:
+                self._leave_unsettled(plan, uri)
+            for each in (found.undecided, found.compressed, open_ones):
                 each.pop(uri, None)
-            self._leave_unsettled(plan, uri)
 
     def _leave_unsettled(self, plan: Plan, uri: str) -> None:
         self._growing.discard(uri)
@@ -239,7 +248,7 @@ class _NewFiles(Source):
 
     def _sorted(self, plan: Plan, found: Matches, suspects: set[str]) -> set[str]:
         """Decide how to treat replaced files; return those to take with all their lines."""
-        plan.replaced = len(found.replaced)
+        plan.replaced += len(found.replaced)
         for uri, naming in found.undecided.items():
             detail = f"manifest {naming.manifest_id} names it as {naming.uri}, and is not done"
             plan.left_out.append(LeftOut(uri, "undecided", detail))

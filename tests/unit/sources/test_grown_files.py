@@ -217,31 +217,32 @@ def test_a_compressed_file_with_the_bytes_of_one_that_was_removed(life: FolderLi
 
 
 def test_an_unfinished_line(life: FolderLife) -> None:
-    """It waits, and is named, until its line feed comes. Of a first version it is a row, and what goes on is named."""
+    """It waits for its line feed, and is named, unless it is a record: that is taken, and its line feed may come."""
+    path = life.raw / "a.ndjson"
     life.append("a.ndjson")
-    life.append("a.ndjson", is_whole=False)
+    life._write("a.ndjson", path.read_bytes() + b'{"id": "0000', next(life.times), in_place=True)
     for _ in range(3):
         [found] = life._call("quarantine", None)
         assert (found.reason, found.detail.partition(",")[0]) == ("unfinished", "its last line")
         assert len(life.rows()) == 7
-    life.finish("a.ndjson")
+    life._write("a.ndjson", path.read_bytes() + b'0099"}', next(life.times), in_place=True)
+    for rows in (8, 9, 10, 11):
+        assert asked(life)[1] == []
+        assert len(life.rows()) == rows
+        assert life.harness.verification().discrepancies == []
+        if rows == 8:
+            life.finish("a.ndjson")
+        life.append("a.ndjson", is_whole=False)
     assert asked(life)[1] == []
-    assert len(life.rows()) == 8
-    life.append("a.ndjson", is_whole=False)
-    assert [each.reason for each in life._call("quarantine", None)] == ["unfinished"]
-    life.append("a.ndjson")
-    life._write("d.ndjson", life._lines(1)[:-1], next(life.times))
-    assert asked(life)[1] == []
-    assert len(life.rows()) == 11
-    life.append("d.ndjson")
+    life._write("a.ndjson", path.read_bytes() + b", 1\n", next(life.times), in_place=True)
     [found] = life._call("quarantine", None)
     assert "begins with its earlier content: the earlier lines did not end with a line feed" in found.detail
 
 
 def test_an_unfinished_line_that_was_just_written(life: FolderLife) -> None:
     """It is not named before a writer has had a minute to finish it, and its file is to be looked at again."""
-    life.append("a.ndjson", is_whole=False)
     path = life.raw / "a.ndjson"
+    life._write("a.ndjson", path.read_bytes() + b'{"id": "0000', next(life.times), in_place=True)
     os.utime(path, (life.harness.clock.now().timestamp(),) * 2)
     for seconds in (0, 59):
         life.harness.clock.advance(seconds)

@@ -3,10 +3,15 @@
 import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
+from compactor.adapters.local.store import LocalStore
 from compactor.core.crash_points import CrashPoint, PlanCrashPoint
 from compactor.core.documents.records import FileStatus
 from compactor.sources.folders.waiting import SETTLE_SECONDS, SETTLING, PatientPlanner
@@ -133,6 +138,49 @@ def test_what_is_not_just_appended_to_waits(harness: Harness, waits: Waits, firs
     assert [each.reason for each in plan.left_out] == ["unsettled"]
     harness.clock.advance(60)
     assert files_of(harness, waits.plan()) == [f"/w/raw/{LOG}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "then", "reason"),
+    [
+        (f"{LOG}.part", HELD + ids(range(20, 30)), "unsettled"),
+        (LOG, ids(range(30, 60)), "replaced"),
+    ],
+)
+def test_a_file_that_is_written_and_does_not_go_on(
+    harness: Harness, waits: Waits, name: str, then: bytes, reason: str
+) -> None:
+    """A download gets another name when it is complete; a log that began anew is named as what it is."""
+    if reason == "replaced":
+        harness.file(name, HELD)
+        waits.plan()
+        harness.run_once()
+    harness.file(name, then)
+    waits.meanwhile = [partial(harness.file, name, then + ids(range(70, 80)))]
+    assert [each.reason for each in waits.plan().left_out] == [reason]
+
+
+def test_one_planner_of_growing_files_at_a_time(harness: Harness, waits: Waits, tmp_path: Path) -> None:
+    """Two would take lines that are not the same, and begin at the same byte. The other one takes all other files."""
+    one, other = (LocalSeenFiles(LocalStore(), str(tmp_path / "state" / "seen.sqlite")) for _ in range(2))
+    with one.alone() as first, other.alone() as second:
+        assert (first, second) == (True, False)
+    with other.alone() as later:
+        assert later
+        assert list((tmp_path / "state").iterdir()) == []
+    harness.file(LOG, HELD)
+    waits.meanwhile = [partial(harness.file, LOG, HELD + ROW)]
+    planner = waits.planner()
+    beside = replace(planner, planner=replace(planner.planner, seen=NeverAlone(harness.store, "", lambda _: True)))
+    plan = beside.plan(beside.scan())
+    assert (files_of(harness, plan), plan.skipped) == ([f"/w/raw/{DAY}-1.ndjson"], {"unsettled": 1})
+
+
+class NeverAlone(LocalSeenFiles):
+    """Of a planner beside another one."""
+
+    def alone(self):
+        return nullcontext(False)
 
 
 def test_lines_that_change_behind_the_plan(harness: Harness, waits: Waits) -> None:

@@ -1,5 +1,6 @@
 """Caches in a SQLite file the versions of local files when last seen. The cache may be lost."""
 
+import fcntl
 import hashlib
 import os
 import sqlite3
@@ -235,17 +236,37 @@ class LocalSeenFiles:
             self._fresh[file.uri] = (file.uri, file.etag, file.stamp, value)
         return value
 
-    def whole_lines(self, file: ObjectInfo, start: int) -> WholeLines | None:
-        # guard: a line that continues is not split
-        if start and self.store.read_range(file.uri, start - 1, 1, etag=file.etag or None) != b"\n":
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        if not self.path:
+            yield True
+            return
+        folder, handle, is_alone = str(Path(self.path).parent), None, False
+        with suppress(OSError):  # this disk has no such folder, or no locks
+            make_folders(folder)
+            handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_alone = True
+        try:
+            yield is_alone
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+    def whole_lines(self, file: ObjectInfo, start: int, *, with_rest: bool = False) -> WholeLines | None:
+        before = self.store.read_range(file.uri, start - 1, 2, etag=file.etag or None) if start else b"\n"
+        if b"\n" not in before:  # guard: a line that continues is not split
             return None
         end, at = file.size_bytes, -1
         while at < 0 and end > start:
             end, first = max(start, end - _TAIL_BYTES), end
             at = self.store.read_range(file.uri, end, first - end, etag=file.etag or None).rfind(b"\n")
         end += at + 1
+        if with_rest and self.has_lines(self.store.read_range(file.uri, end, _LOOK_BYTES, etag=file.etag or None)):
+            end = file.size_bytes
         pieces = whole(self.store, file)
-        return WholeLines(end, *digests_up_to(pieces if file.etag else _without_holes(pieces), start, end))
+        digests = digests_up_to(pieces if file.etag else _without_holes(pieces), start, end)
+        return WholeLines(end, *digests, ends_line=not before.startswith(b"\n"))
 
     def last_line_end(self, file: ObjectInfo, upto: int | None = None) -> Beginning | None:
         # Of any version, for it is being written
