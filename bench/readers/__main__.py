@@ -34,8 +34,9 @@ def main(*, times: int) -> None:
         files = ensure_files(_WORK, made, spark)
         sizes = ", ".join(f"{name} {file.stat().st_size / 1e6:.1f} MB" for name, file in files.items())
         rows: list[tuple[str, ...]] = [("reader", "question", *WRITERS)]
+        asked = questions(files["compactor"])
         for reader, ask in readers(spark).items():
-            for question in questions(files["compactor"]):
+            for question in asked:
                 found = [_measured(ask, question, file, times, reader in _IN_THIS_PROCESS) for file in files.values()]
                 rows.append((reader, question.name, *found))
     finally:

@@ -94,11 +94,13 @@ def beginnings(stored: Iterable[bytes], asked: AskedBeginnings) -> set[Beginning
 
 def digests_up_to(stored: Iterable[bytes], start: int, end: int) -> tuple[str, str]:
     """The digests of a file's first `end` bytes, and of those of them from `start` on."""
-    of_all, within, position = blake3(), blake3(), 0
+    of_all, position = blake3(), 0
+    within = blake3() if start else of_all  # the same bytes are hashed once
     for piece in stored:
         taken = memoryview(piece)[: end - position]
         of_all.update(taken)
-        within.update(taken[max(start - position, 0) :])
+        if start:
+            within.update(taken[max(start - position, 0) :])
         position += len(taken)
         if position == end:
             break

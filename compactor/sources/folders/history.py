@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from compactor.core.documents.closed_dates import ClosedTotals
 from compactor.core.errors import RecordUnreadable
-from compactor.core.layout import ManifestKey
+from compactor.core.layout import ManifestKey, ledger_order
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ledger.history.unsummarised import unsummarised_if_readable
 from compactor.sources.file_search import FileSearch, Naming
@@ -120,7 +120,7 @@ class HistorySearch:
             return None
         if named is None or unknown is None:
             return None
-        return sorted({*found.keys, *unknown, *shorter, *named}, key=lambda key: f"{key.date}/{key.id}/")
+        return sorted({*found.keys, *unknown, *shorter, *named}, key=ledger_order)
 
     def _learn(self, files: SummarisedFiles, totals: ClosedTotals) -> list[ManifestKey] | None:
         """Remember the files of new summaries; return the members of the summaries that are not remembered."""

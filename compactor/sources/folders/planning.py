@@ -162,9 +162,9 @@ class _NewFiles(Source):
     def _settled_part(self, info: ObjectInfo) -> ObjectInfo | None:
         """The complete lines that a file had some seconds ago, as a version of it, if it still has them."""
         uri = canonical(info.uri)
-        end = self.of.written.get(uri)
+        end = None if uri.endswith(_DOWNLOADS) else self.of.written.get(uri)
         # guard: lines of a file that is being written are taken once they were there for a while
-        if end is None or end != self.of.seen.last_line_end(info, end[0]) or uri.endswith(_DOWNLOADS):
+        if end is None or end != self.of.seen.last_line_end(info, end[0]):
             return None
         self._growing.add(uri)
         return replace(info, size_bytes=end[0], etag=version_of_beginning(info.etag, end[0]), stamp="")
@@ -174,8 +174,8 @@ class _NewFiles(Source):
         unclear = {*found.undecided, *found.compressed, *found.replaced}
         for uri in sorted(self._growing & unclear):
             replacement = found.replaced.pop(uri, None)
-            is_sure = replacement is not None and replacement.earlier.state == "compacted"
-            if replacement is not None and is_sure and self._settled_part(open_ones[uri].listed.info) is not None:
+            has_rows = replacement is not None and replacement.earlier.state == "compacted"
+            if replacement is not None and has_rows and self._settled_part(open_ones[uri].listed.info) is not None:
                 plan.replaced += 1
                 plan.left_out.append(left_out(replacement, "it is being written"))
                 self._growing.discard(uri)

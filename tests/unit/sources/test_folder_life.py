@@ -400,14 +400,20 @@ def test_a_log_whose_writer_does_not_append(dies: CrashPoint | None) -> None:
     life.teardown()
 
 
-def test_a_log_that_comes_back_under_its_name() -> None:
-    """Its lines that went on under another name have rows, however often calls pass over that name."""
+def log_under_another_name() -> FolderLife:
+    """A log with rows was copied with one more line, and then truncated; a call took that line."""
     life = FolderLife()
     life.begin()
     life.write("a.ndjson", 2)
     life.compact("quarantine", None)
     life.copy_and_truncate("a.ndjson", "b.ndjson", 0, grown=True)
     life.compact("quarantine", None)
+    return life
+
+
+def test_a_log_that_comes_back_under_its_name() -> None:
+    """Its lines that went on under another name have rows, however often calls pass over that name."""
+    life = log_under_another_name()
     life.rotate("b.ndjson", "a.ndjson")
     for _ in range(3):
         life.compact("rebuild", None)
@@ -418,12 +424,7 @@ def test_a_log_that_comes_back_under_its_name() -> None:
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_a_log_that_goes_on_under_its_earlier_name(is_compressed: bool) -> None:
     """It begins where its rows under the later name end. Until that has another file, it is named, as is its copy."""
-    life = FolderLife()
-    life.begin()
-    life.write("a.ndjson", 2)
-    life.compact("quarantine", None)
-    life.copy_and_truncate("a.ndjson", "b.ndjson", 0, grown=True)
-    life.compact("quarantine", None)
+    life = log_under_another_name()
     life.rename("b.ndjson", "a.ndjson")
     life.compact("quarantine", None)
     life.append("a.ndjson")

@@ -254,28 +254,32 @@ class LocalSeenFiles:
                 os.close(handle)
 
     def whole_lines(self, file: ObjectInfo, start: int, *, with_rest: bool = False) -> WholeLines | None:
-        before = self.store.read_range(file.uri, start - 1, 2, etag=file.etag or None) if start else b"\n"
+        before = self._bytes(file, start - 1, 2) if start else b"\n"
         if b"\n" not in before:  # guard: a line that continues is not split
             return None
         end, at = file.size_bytes, -1
         while at < 0 and end > start:
             end, first = max(start, end - _TAIL_BYTES), end
-            at = self.store.read_range(file.uri, end, first - end, etag=file.etag or None).rfind(b"\n")
+            at = self._bytes(file, end, first - end).rfind(b"\n")
         end += at + 1
-        if with_rest and self.has_lines(self.store.read_range(file.uri, end, _LOOK_BYTES, etag=file.etag or None)):
+        if with_rest and self.has_lines(self._bytes(file, end, _LOOK_BYTES)):
             end = file.size_bytes
         pieces = whole(self.store, file)
         digests = digests_up_to(pieces if file.etag else _without_holes(pieces), start, end)
         return WholeLines(end, *digests, ends_line=not before.startswith(b"\n"))
 
+    def _bytes(self, file: ObjectInfo, start: int, length: int) -> bytes:
+        return self.store.read_range(file.uri, start, length, etag=file.etag or None)
+
     def last_line_end(self, file: ObjectInfo, upto: int | None = None) -> Beginning | None:
-        # Of any version, for it is being written
+        now = replace(file, etag="")
         with suppress(TryAgainError, AccessError):
-            if not self.has_lines(self.store.read_range(file.uri, 0, SNIFF_BYTES)):
+            head = self._bytes(now, 0, SNIFF_BYTES)
+            if not self.has_lines(head):
                 return None
             end = file.size_bytes if upto is None else upto
             start = max(end - _LOOK_BYTES, 0)
-            tail = self.store.read_range(file.uri, start, end - start)
+            tail = head[:end] if end <= len(head) else self._bytes(now, start, end - start)
             lines = tail[: tail.rfind(b"\n") + 1]
             return (start + len(lines), hashlib.blake2b(lines, digest_size=16).hexdigest()) if lines else None
         return None
