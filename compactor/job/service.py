@@ -93,6 +93,7 @@ class Service:
         target_file_bytes: For the hit rate of file sizes.
         poll_seconds: How long to wait for the stream between checks.
         finish_check_seconds: How long a run with `once` waits before checking again whether it may end.
+        on_turn: Called while the run takes its turns, so that a supervisor sees one that hangs.
     """
 
     state: State
@@ -107,6 +108,7 @@ class Service:
     poll_seconds: float = 0.5
     finish_check_seconds: float = FINISH_CHECK_SECONDS
     share: Share
+    on_turn: Callable[[], None] = lambda: None
     _stopping: Event = field(default_factory=Event, init=False)
     _stream_ended: Event = field(default_factory=Event, init=False)
     _has_resumed: bool = field(default=False, init=False)
@@ -197,6 +199,7 @@ class Service:
                 now = self.state.clock.now()
                 if self._stopping.is_set():
                     break
+                self.on_turn()
                 self._collect()
                 if not once:
                     self.tasks.step()

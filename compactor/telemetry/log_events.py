@@ -135,7 +135,25 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"shard": "this run's shard number", "of": "known number of shards", "error": _ERROR},
         "none if it passes; meanwhile, manifests of a stopped shard wait",
     ),
+    "run.alive": _info(
+        "the job takes its turns; every 5 minutes",
+        {"memory_bytes": "resident memory; null if unknown", "peak_memory_bytes": "most of it so far"},
+    ),
     "run.asked_to_stop": _info("stop requested; the run ends after its batch"),
+    "run.ended": _info(
+        "the run ended in order; with `--log-format json`, instead of the printed summary",
+        {
+            "manifests": "committed",
+            "dead_letters": "manifests",
+            "quarantined_files": "how many",
+            "waiting": "manifests for a retry or an operator",
+            "input_bytes": "compacted",
+            "rows": "how many",
+            "rejected_lines": "how many",
+            "seconds": "since its start",
+            "peak_memory_bytes": "most resident memory of the process",
+        },
+    ),
     "run.heartbeat_failed": _warning(
         "heartbeat not written; other runs may consider this one dead",
         {"error": _ERROR},

@@ -71,6 +71,7 @@ class App:
         settings: The settings.
         on_crash_point: Called at each crash point.
         on_result: Called when a manifest has ended.
+        on_turn: Called at each turn of the job, by each stream's thread.
         leave_others: Leaves manifests with other sources to their planners.
         shared: The slots shared with other streams in one job.
         common: For one of several streams, the source of the common claims table.
@@ -83,6 +84,7 @@ class App:
         *,
         on_crash_point: OnCrashPoint = ignore_crash_point,
         on_result: "Callable[[Result], None]" = lambda _: None,
+        on_turn: "Callable[[], None]" = lambda: None,
         leave_others: bool = False,
         shared: "StreamSlots | None" = None,
         common: "App | None" = None,
@@ -95,6 +97,7 @@ class App:
         self.seen_file: str | None = None
         self.on_crash_point = on_crash_point
         self.on_result = on_result
+        self.on_turn = on_turn
         self.leave_others = leave_others
         self.shared = shared
         self._common = common
@@ -126,7 +129,13 @@ class App:
         }
         settings = next(each for each in self.settings.streams if each.name == name)
         return App(
-            settings, on_crash_point=self.on_crash_point, on_result=self.on_result, shared=shared, common=self, **ports
+            settings,
+            on_crash_point=self.on_crash_point,
+            on_result=self.on_result,
+            on_turn=self.on_turn,
+            shared=shared,
+            common=self,
+            **ports,
         )
 
     @cached_property

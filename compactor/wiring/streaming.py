@@ -194,6 +194,7 @@ def service_on(app: App, engine: Engine, source: ManifestSource) -> Service:
         metrics=app.metrics,
         target_file_bytes=app.settings.output.target_file_bytes,
         share=app.share,
+        on_turn=app.on_turn,
     )
 
 

@@ -19,10 +19,11 @@ class StopSignals:
     """Turns signals into a request to stop. A context manager for the main thread.
 
     A signal for this process may stop Spark, too: terminals, systemd and `timeout` signal both. An error at startup
-    then counts as the interruption, not as a failure.
+    then counts as the interruption, not as a failure. Without `says`, the first signal prints nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, says: bool = True) -> None:
+        self._says = says
         self._stop: Callable[[], None] | None = None
         self.requested = False  # whether a signal arrived
         self._previous: dict[int, object] = {}
@@ -56,7 +57,8 @@ class StopSignals:
             _write(f"{_SHOW_CURSOR if sys.stderr.isatty() else ''}compactor: ended at once; the next run continues\n")
             os._exit(1)
         self.requested = True
-        _write("compactor: stopping after the manifests in flight; a second signal ends at once\n")
+        if self._says:
+            _write("compactor: stopping after the manifests in flight; a second signal ends at once\n")
         if self._stop is not None:
             # The interrupted code may hold a lock that stopping needs; another thread can wait for it.
             threading.Thread(target=self._stop, daemon=True).start()

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -107,21 +108,40 @@ def test_what_a_pipe_gets_of_the_log(log_format: str, tmp_path: Path) -> None:
 
 @NATIVE.needed
 def test_a_run_that_watches(tmp_path: Path) -> None:
-    """It says what it watches, takes what comes, and ends cleanly at a signal; there is no Java on the PATH."""
-    workspace = listing(tmp_path)
-    words = [sys.executable, "-m", "compactor", "--config", str(workspace.config), "run"]
-    env = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": ""}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as run:
-        assert run.stderr is not None
-        first = json.loads(run.stderr.readline())
-        assert (first["event"], first["watched"]) == ("run.engine_chosen", str(tmp_path / "m") + "/")
-        workspace.plan()
-        deadline = time.monotonic() + 60
-        while not list((tmp_path / "s" / "archive").rglob("*.json")) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        run.send_signal(signal.SIGTERM)
-        out, err = run.communicate(timeout=60)
-    assert (run.returncode, "manifests  1 committed" in out, "Traceback" in err) == (0, True, False)
+    """It tells its supervisor that it is ready and alive, takes what comes, and ends in order at a signal.
+
+    All that it writes is one JSON object a line. There is no Java on the PATH.
+    """
+    workspace, health = listing(tmp_path), tmp_path / "health"
+    command_line = [sys.executable, "-m", "compactor", "--config", str(workspace.config), "--log-format", "json", "run"]
+    words = [*command_line, "--health-file", str(health)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+        supervisor.bind(f"\0compactor-{os.getpid()}")
+        supervisor.settimeout(60)
+        env = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": "", "NOTIFY_SOCKET": f"@compactor-{os.getpid()}"}
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env) as run:
+            assert supervisor.recv(100) == b"READY=1\nWATCHDOG=1"
+            assert health.exists()
+            workspace.plan()
+            deadline = time.monotonic() + 60
+            while not list((tmp_path / "s" / "archive").rglob("*.json")) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            run.send_signal(signal.SIGTERM)
+            out, _ = run.communicate(timeout=60)
+        assert supervisor.recv(100) == b"STOPPING=1"
+    events = [json.loads(line) for line in out.splitlines()]
+    first, last = events[0], events[-1]
+    assert (first["event"], first["watched"]) == ("run.engine_chosen", str(tmp_path / "m") + "/")
+    assert (run.returncode, last["event"], last["manifests"], last["rows"]) == (0, "run.ended", 1, 3)
+    [alive] = [each for each in events if each["event"] == "run.alive"]
+    assert 0 < alive["memory_bytes"] <= last["peak_memory_bytes"] < 1024**3
+    assert "run.asked_to_stop" in {each["event"] for each in events}
+
+
+def test_a_place_of_health_that_cannot_be_written(tmp_path: Path) -> None:
+    """A run whose probe would fail is refused at its start, instead of being killed again and again."""
+    result = listing(tmp_path).call("run", "--once", "--health-file", str(tmp_path / "none" / "health"))
+    assert (result.exit_code, "expected a writable place" in result.stderr) == (1, True)
 
 
 def test_a_listing_needs_the_native_engine(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""Reports to what supervises a job: to systemd through its notify socket, to a container's probe through a file."""
+
+import resource
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compactor.core.errors import AccessError
+from compactor.telemetry.logs import log_event
+
+REPORT_SECONDS = 10.0
+"""How often to report. A supervisor should wait for minutes: a turn may wait for the store."""
+
+LOG_SECONDS = 300.0
+
+_STATUS = Path("/proc/self/statm")
+
+
+@dataclass(eq=False)
+class Supervisor:
+    """Is told that the job takes its turns. Any thread may tell; a failure never fails the job.
+
+    Attributes:
+        health_file: The file whose time of change is that of the last report; None for none.
+        notify_socket: The socket of systemd, `NOTIFY_SOCKET`; empty for none.
+    """
+
+    health_file: Path | None = None
+    notify_socket: str = ""
+    _reported_at: float = field(default=float("-inf"), init=False)
+    _logged_at: float = field(default=float("-inf"), init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def begin(self) -> None:
+        """Touch the file.
+
+        Raises:
+            AccessError: It cannot be written.
+        """
+        try:
+            if self.health_file is not None:
+                self.health_file.touch()
+        except OSError as exc:
+            raise AccessError(f"--health-file {self.health_file}: {exc.strerror}; expected a writable place") from exc
+
+    def on_turn(self) -> None:
+        """Report that the job is ready and alive, if the last report is old."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._reported_at < REPORT_SECONDS:
+                return
+            self._reported_at = now
+            is_due = now - self._logged_at >= LOG_SECONDS
+            self._logged_at = now if is_due else self._logged_at
+        self._notify("READY=1\nWATCHDOG=1")
+        with suppress(OSError):
+            if self.health_file is not None:
+                self.health_file.touch()
+        if is_due:
+            log_event("run.alive", memory_bytes=_memory_bytes(), peak_memory_bytes=peak_bytes())
+
+    def stopping(self) -> None:
+        """Tell systemd that the job finishes what is in flight."""
+        self._notify("STOPPING=1")
+
+    def _notify(self, state: str) -> None:
+        if not self.notify_socket:
+            return
+        address = self.notify_socket
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+            sender.setblocking(False)
+            sender.sendto(state.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return int(_STATUS.read_text().split()[1]) * resource.getpagesize()
+    except OSError:  # not on Linux
+        return None
+
+
+def peak_bytes() -> int:
+    """The most resident memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
