@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -129,4 +130,5 @@ def scratch_errors() -> Iterator[None]:
         yield
     except OSError as exc:
         error = ScratchFull if exc.errno in _FULL else StoreUnavailable
-        raise error(f"scratch files in {gettempdir()}: {exc}") from exc
+        # Not `gettempdir()`, which raises again if no place for temporary files can be written.
+        raise error(f"scratch files in {tempfile.tempdir or 'no folder'}: {exc}") from exc
