@@ -137,7 +137,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     ),
     "run.alive": _info(
         "the job takes its turns; every 5 minutes",
-        {"memory_bytes": "resident memory; null if unknown", "peak_memory_bytes": "most of it so far"},
+        {"memory_bytes": "resident memory; null if unknown", "peak_memory_bytes": "most so far"},
     ),
     "run.asked_to_stop": _info("stop requested; the run ends after its batch"),
     "run.ended": _info(
@@ -151,7 +151,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
             "rows": "how many",
             "rejected_lines": "how many",
             "seconds": "since its start",
-            "peak_memory_bytes": "most resident memory of the process",
+            "peak_memory_bytes": "most resident memory; null if unknown",
         },
     ),
     "run.heartbeat_failed": _warning(

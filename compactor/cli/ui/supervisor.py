@@ -1,6 +1,5 @@
 """Reports to what supervises a job: to systemd through its notify socket, to a container's probe through a file."""
 
-import resource
 import socket
 import threading
 import time
@@ -16,7 +15,7 @@ REPORT_SECONDS = 10.0
 
 LOG_SECONDS = 300.0
 
-_STATUS = Path("/proc/self/statm")
+_STATUS = Path("/proc/self/status")
 
 
 @dataclass(eq=False)
@@ -60,7 +59,8 @@ class Supervisor:
             if self.health_file is not None:
                 self.health_file.touch()
         if is_due:
-            log_event("run.alive", memory_bytes=_memory_bytes(), peak_memory_bytes=peak_bytes())
+            memory, peak = _memory()
+            log_event("run.alive", memory_bytes=memory, peak_memory_bytes=peak)
 
     def stopping(self) -> None:
         """Tell systemd that the job finishes what is in flight."""
@@ -75,13 +75,15 @@ class Supervisor:
             sender.sendto(state.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
 
 
-def _memory_bytes() -> int | None:
+def peak_bytes() -> int | None:
+    """The most resident memory that this program has had; None if unknown, as anywhere but on Linux."""
+    return _memory()[1]
+
+
+def _memory() -> tuple[int | None, int | None]:
+    """The resident memory and its peak. `getrusage` would give that of the parent, if that had more."""
     try:
-        return int(_STATUS.read_text().split()[1]) * resource.getpagesize()
-    except OSError:  # not on Linux
-        return None
-
-
-def peak_bytes() -> int:
-    """The most resident memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        found = dict(line.split(":") for line in _STATUS.read_text().splitlines())
+        return int(found["VmRSS"].split()[0]) * 1024, int(found["VmHWM"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None, None
