@@ -44,7 +44,7 @@ HOUSE := tests/unit/house
 RELEASE_STEPS := lint checkov simulate spec-full spec-guards test-guards test-faults-kills test-full test-faults-s3 test-hostile-native test-hostile-spark test-hostile-search bench-guard bench-cliffs test-large soak
 
 .DEFAULT_GOAL := help
-.PHONY: checkov policies remove stack emr-archive emr-deploy glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-readers bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
+.PHONY: checkov policies remove stack emr-archive glue-environment help install dev demo test test-all test-full test-large test-faults test-faults-s3 test-faults-kills test-hostile test-hostile-native test-hostile-spark test-hostile-search test-guards spec spec-full spec-guards simulate simulate-guards browser soak fuzz lint generate format bench bench-cliffs bench-dirty bench-guard bench-kafka bench-readers bench-scale bench-sustained bench-streams bench-table profile scoreboard versitygw package deploy clean wheel sbom notice lock release image
 
 ##@ Use
 help: ## Show this
@@ -219,9 +219,6 @@ package: $(DEVELOPER) ## Build the functions' zip, and the job's zip and wheel, 
 emr-archive: $(DEVELOPER) ## Build dist/emr-archive.tar.gz, the job's Python packages for EMR Serverless, after `make package`
 	@$(BIN)/python -m deploy.emr_archive
 
-emr-deploy: $(DEVELOPER) ## Deploy the EMR Serverless application that runs the job, next to a deployed ENV=dev
-	@$(BIN)/python -m deploy.emr_serverless $(ENV)
-
 glue-environment: $(DEVELOPER) ## Download the wheels of the Glue job's environment into dist; needs neither Linux nor Python 3.13
 	@$(BIN)/python -m deploy.job_wheels
 
@@ -231,9 +228,13 @@ policies: $(DEVELOPER) ## Write the IAM policies that a deployment needs, and th
 checkov: $(CHECKOV) ## Check the templates with checkov, except for what deploy/checkov.toml accepts
 	@$(CHECKOV_BIN)/python -m tools.checkov
 
-deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1 PARAMETERS_ONLY=1 CANARY=1 or back)
+deploy: $(DEVELOPER) ## Show what a deployment changes, ask, and apply it (ENV=dev YES=1 RESTART=1 PARAMETERS_ONLY=1 CANARY=1 or back; RUNTIME=ecs or emr for what runs the job there, with PARAMETERS="NAME=VALUE")
+ifdef RUNTIME
+	@$(BIN)/python -m deploy.runtime $(RUNTIME) $(ENV) $(foreach each,$(PARAMETERS),--parameter "$(each)")
+else
 	@$(BIN)/python -m deploy $(ENV) $(if $(RESTART),--restart) $(if $(CANARY),--canary $(CANARY)) \
 		$(if $(PARAMETERS_ONLY),--parameters-only) $(if $(WITHOUT_NATIVE),--without-native)
+endif
 
 stack: $(DEVELOPER) ## Check what a deployment would be, and write it for Terraform or CDK into dist/stack (ENV=dev)
 	@$(BIN)/python -m deploy.render $(ENV)

@@ -103,8 +103,8 @@ def deploy(
     run_checks(checkout, is_new=is_new, keeps_engine_of=None if may_lose_native else found)
     for line in about_canary(checkout, found.template) if found else ():
         click.echo(line)
-    for name in jobs_gone(found, checkout) if found and settings.is_on_emr else ():
-        click.echo(f"Job {name} will be deleted, and its runs on EMR Serverless go on: stop them first")
+    for name in jobs_gone(found, checkout) if found and settings.service != "Glue" else ():
+        click.echo(f"Job {name} will be deleted, and its runs on {settings.service} go on: stop them first")
     document = document_of(checkout, is_new=is_new)
     outcome = apply_template(stack, session, document, checkout.parameters, confirm=confirm, missing=missing)
     if outcome == "declined":

@@ -100,8 +100,10 @@ def about_canary(checkout: Checkout, deployed: Document) -> Iterator[str]:
 
 
 def _canary_stream(settings: Settings) -> Settings:
-    if settings.is_on_emr:
-        raise SettingsError(["[emr] is set -> expected no such section: a canary needs a job on Glue"])
+    if settings.service != "Glue":
+        raise SettingsError(
+            [f"the job runs on {settings.service} -> expected no such section: a canary needs a job on Glue"]
+        )
     if settings.canary is None:
         raise SettingsError(['streams: none has canary = true -> expected one, with job = "own"'])
     return settings.canary

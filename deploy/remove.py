@@ -62,14 +62,15 @@ def remove(
         Whether the stack was deleted.
 
     Raises:
-        SettingsError: The job runs on EMR Serverless, or the stack has jobs that the settings lack.
+        SettingsError: The job does not run on Glue, or the stack has jobs that the settings lack.
         DeploymentError: There is no stack, a run does not end, or CloudFormation did not delete everything.
     """
     settings, session = read_settings(environment, new_session, root)
     stack = Stack(session.client("cloudformation"), settings.control.job_name)
-    if settings.is_on_emr:
-        back = f"remove it, run make deploy, and delete the stack {stack.name}-emr first"
-        raise SettingsError([f"[emr] is set -> expected no such section: {back}"])
+    if settings.service != "Glue":
+        section = "ecs" if settings.service == "ECS" else "emr"
+        back = f"remove it, run make deploy, and delete the stack {stack.name}-{section} first"
+        raise SettingsError([f"[{section}] is set -> expected no such section: {back}"])
     if not stack.exists():
         raise DeploymentError(f"stack {stack.name}: not deployed, so there is nothing to remove")
     found = stack.deployed()

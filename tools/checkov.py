@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-TEMPLATES = ("deploy/template.yaml", "deploy/input_account.yaml", "deploy/emr_serverless.yaml")
+TEMPLATES = ("deploy/template.yaml", "deploy/input_account.yaml", "deploy/runtime.yaml")
 ACCEPTED = ROOT / "deploy" / "checkov.toml"
 _OPTIONS = (
     "--framework",

@@ -6,6 +6,8 @@ from typing import Literal
 from compactor.settings.sections import Control
 from compactor.settings.types import MaintenanceWindow
 
+JobService = Literal["Glue", "EMR Serverless", "ECS"]
+
 STALL_SECONDS = 3600.0
 """How long a run may commit nothing while work waits. A manifest of the usual size takes a minute or two."""
 
@@ -13,7 +15,7 @@ STALL_SECONDS = 3600.0
 class Policy(Control):
     """The section `control`, and the control plane's own limits."""
 
-    service: Literal["Glue", "EMR Serverless"] = "Glue"  # what runs the job
+    service: JobService = "Glue"  # what runs the job
     # Starting Spark on new workers takes minutes.
     start_grace_seconds: float = 600.0  # longest time from RUNNING to a run's first heartbeat
     hang_seconds: float = 300.0  # a run is stopped if its heartbeat is older while work waits

@@ -17,6 +17,7 @@ from compactor.settings.types import (
     ApplicationId,
     CatalogName,
     CatalogUri,
+    ClusterName,
     Dimension,
     Endpoint,
     Exclusions,
@@ -228,7 +229,9 @@ class Control(Section):
     """How the control plane runs the job, and where its queues and notifications are."""
 
     shards: int = _key(1, "number of jobs that share the work and are kept running", ge=1, le=MAX_SHARDS)
-    job_name: Dimension = _key("compactor", "name of the Glue job or the EMR runs; a dimension of every metric")
+    job_name: Dimension = _key(
+        "compactor", "name of the Glue job, or of its runs elsewhere; a dimension of every metric"
+    )
     queue_url: QueueUrl = _key("", "SQS queue of S3 events")
     dead_letter_queue_url: QueueUrl = _key("", "dead-letter queue of queue_url")
     topic_arn: TopicArn = _key("", "SNS topic for notifications")
@@ -252,6 +255,19 @@ class Emr(Section):
     archive: FilePlace = _key("", "archive with the job's Python packages on S3")
     log_group: LogGroup = _key("", "CloudWatch log group of the job; empty: none")
     spark_conf: SparkConf = Field(default_factory=dict, description="Spark properties with which a run is submitted")
+
+
+class Ecs(Section):
+    """The ECS cluster that runs the job without Spark. Without it, the job runs on Glue."""
+
+    cluster: ClusterName = _key("", "name of the cluster; empty: the job runs on Glue")
+    task_definition: ClusterName = _key("", "family of the task definition")
+    subnets: Texts = _key((), "ids of the subnets in which tasks run")
+    security_groups: Texts = _key((), "ids of the security groups of tasks")
+    public_ip: bool = _key(False, "true: a task has a public address, which it needs in a public subnet")
+    capacity_provider: ClusterName = _key(
+        "FARGATE", 'where tasks run: "FARGATE", "FARGATE_SPOT" or a provider of instances'
+    )
 
 
 class Retention(Section):

@@ -20,6 +20,7 @@ from compactor.core.rules.sharding import Shard
 from compactor.core.text.formatting import shown
 from compactor.core.text.safe_text import Suggestions, reading_lines
 from compactor.settings import compact_paths, places, sections
+from compactor.settings.control_policy import JobService
 from compactor.settings.grok import GrokPattern, check_grok, pattern_of
 from compactor.settings.streams import Entry, Member, OneStream, crossing, merged, read_entries
 from compactor.settings.validation import Source, read_document, read_environment, validate
@@ -59,6 +60,7 @@ class Settings:
     builder: sections.Builder
     control: sections.Control
     emr: sections.Emr
+    ecs: sections.Ecs
     retention: sections.Retention
     aws: sections.Aws
     metrics: sections.Metrics
@@ -108,7 +110,7 @@ class Settings:
 
     @property
     def run_name(self) -> str:
-        """The name of the job on Glue, or of its runs on EMR Serverless.
+        """The name of the job on Glue, or of its runs elsewhere.
 
         The first shard has the name of a single job, so a deployment can get more shards without a stop.
         """
@@ -256,9 +258,11 @@ class Settings:
         return Suggestions(self.folder, again, stream=self.name, prefix=prefix, failed=failed)
 
     @property
-    def is_on_emr(self) -> bool:
-        """Whether EMR Serverless runs the job, instead of Glue."""
-        return bool(self.emr.application_id)
+    def service(self) -> JobService:
+        """The service that runs the job."""
+        if self.ecs.cluster:
+            return "ECS"
+        return "EMR Serverless" if self.emr.application_id else "Glue"
 
     @property
     def has_table(self) -> bool:
@@ -359,7 +363,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     """Validate all sections; None if there are faults, which are then in the source."""
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
-    _check_emr(source)
+    _check_services(source)
     _check_named(source, KAFKA, "clusters")
     _check_named(source, KINESIS, "sources")
     _check_partitions(source)
@@ -532,31 +536,51 @@ def _partition_fields(source: Source) -> Iterator[tuple[str, PartitionField]]:
             continue
 
 
-def _check_emr(source: Source) -> None:
-    """Record what the job on EMR Serverless lacks. Its Spark is 4.0, on which only the native engine is exact."""
-    given = source.values.get("emr", {})
-    if not any(given.get(key) for key in _EMR_NEEDS):
-        return
-    because = "because [emr] runs the job on EMR Serverless"
-    for key, expected in _EMR_NEEDS.items():
-        value = given.get(key, "")
-        if value == "" or (key in _EMR_FILES and isinstance(value, str) and not layout.is_s3(value)):
-            source.fault(f"emr.{key}", value, f"{expected}, {because}")
-    engine = source.values.get("convert", {}).get("engine", "auto")
-    if engine != "native":
-        source.fault("convert.engine", engine, f'"native", {because}')
-    conf = given.get("spark_conf", {})
+def _check_services(source: Source) -> None:
+    """Record what the job lacks where Glue does not run it.
+
+    EMR Serverless has Spark 4.0, on which only the native engine is exact, and the image for ECS has no Spark.
+    """
+    on = {
+        name: because for name, because in _BECAUSE.items() if any(map(source.values.get(name, {}).get, _NEEDS[name]))
+    }
+    for name, because in on.items():
+        given = source.values.get(name, {})
+        for key, expected in _NEEDS[name].items():
+            value = given.get(key, "")
+            if not value or (key in _EMR_FILES and isinstance(value, str) and not layout.is_s3(value)):
+                source.fault(f"{name}.{key}", value, f"{expected}, {because}")
+        engine = source.values.get("convert", {}).get("engine", "auto")
+        if engine != "native":
+            source.fault("convert.engine", engine, f'"native", {because}')
+    if len(on) > 1:
+        source.fault("ecs", "a section", "either [ecs] or [emr], because one service runs the job")
+    if "ecs" in on and source.values.get("stream", {}).get("source") == "spark":
+        source.fault("stream.source", "spark", f'"auto" or "listing", {on["ecs"]}')
+    conf = source.values.get("emr", {}).get("spark_conf", {}) if "emr" in on else {}
     for key, value in conf.items() if isinstance(conf, dict) else ():
         if any(character.isspace() or character in "\"'\\" for character in f"{key}{value}"):
             source.fault(f"emr.spark_conf.{key}", value, "neither spaces nor quotes, because it becomes an option")
 
 
 _EMR_FILES = ("entry_point", "archive")
-_EMR_NEEDS = {
-    "application_id": "the id of an application",
-    "role_arn": "the role of the job",
-    "entry_point": "glue_entry.py on S3",
-    "archive": "the archive from `make emr-archive`, on S3",
+_NEEDS = {
+    "emr": {
+        "application_id": "the id of an application",
+        "role_arn": "the role of the job",
+        "entry_point": "glue_entry.py on S3",
+        "archive": "the archive from `make emr-archive`, on S3",
+    },
+    "ecs": {
+        "cluster": "the name of a cluster",
+        "task_definition": "the family of a task definition",
+        "subnets": "the ids of subnets",
+        "security_groups": "the ids of security groups",
+    },
+}
+_BECAUSE = {
+    "emr": "because [emr] runs the job on EMR Serverless",
+    "ecs": "because [ecs] runs the job on ECS",
 }
 
 

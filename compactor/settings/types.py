@@ -316,6 +316,7 @@ Namespace = Annotated[
     ),
 ]
 ApplicationId = Annotated[str, Matching("1 to 64 lower-case letters and digits, or empty", r"[0-9a-z]{1,64}")]
+ClusterName = Annotated[str, Matching("1 to 255 letters, digits, '_' or '-', or empty", r"[A-Za-z0-9_-]{1,255}")]
 RoleArn = Annotated[
     str,
     Matching(

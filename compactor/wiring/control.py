@@ -85,7 +85,7 @@ def control_plane(
 
 def policy_of(settings: Settings) -> Policy:
     """What a job's control plane goes by."""
-    return Policy(**settings.control.model_dump(), service="EMR Serverless" if settings.is_on_emr else "Glue")
+    return Policy(**settings.control.model_dump(), service=settings.service)
 
 
 def _metrics(settings: Settings, clock: Clock) -> MetricsSink:
@@ -95,41 +95,43 @@ def _metrics(settings: Settings, clock: Clock) -> MetricsSink:
 
 
 def job_runs(app: App) -> JobRuns:
-    """The job's runs on Glue or EMR Serverless."""
-    if app.settings.is_on_emr:
-        return emr_job(app, _aws(app, "emr-serverless"))
+    """The job's runs where the settings say."""
+    if app.settings.service != "Glue":
+        return started_job(app, _aws(app, "ecs" if app.settings.service == "ECS" else "emr-serverless"))
     from compactor.adapters.aws.glue_job import GlueJob  # noqa: PLC0415 - boto3 is slow to load
 
     return GlueJob(client=_aws(app, "glue"), name=app.settings.run_name)
 
 
-def emr_job(app: App, client: Any) -> JobRuns:
-    """The job's runs on EMR Serverless, each of which reads this process's settings.
+def started_job(app: App, client: Any) -> JobRuns:
+    """The job's runs on EMR Serverless or ECS, each of which reads this process's settings.
 
     Raises:
         SettingsError: `COMPACTOR_CONFIG` is not a place on S3, which a run could read.
     """
-    from compactor.adapters.aws.emr_job import EmrJob  # noqa: PLC0415 - boto3 is slow to load
+    from compactor.adapters.aws.ecs_job import EcsJob  # noqa: PLC0415 - boto3 is slow to load
+    from compactor.adapters.aws.emr_job import EmrJob  # noqa: PLC0415
 
-    place = os.environ.get("COMPACTOR_CONFIG", "")
+    settings, place = app.settings, os.environ.get("COMPACTOR_CONFIG", "")
     if not is_s3(place):
         raise SettingsError(
-            [f'COMPACTOR_CONFIG: "{place}" -> expected settings on S3, which the runs on EMR Serverless also read']
+            [f'COMPACTOR_CONFIG: "{place}" -> expected settings on S3, which the runs on {settings.service} also read']
         )
 
     def defined_at() -> datetime | None:
         found = app.store.stat(place)
         return found.modified_at if found else None
 
-    return EmrJob(
-        emr=client,
-        name=app.settings.run_name,
-        wanted=app.settings.emr,
-        settings_place=place,
-        shard=app.settings.shard_text,
-        clock=app.clock,
-        defined_at=defined_at,
-    )
+    run: dict[str, Any] = {
+        "name": settings.run_name,
+        "settings_place": place,
+        "shard": settings.shard_text,
+        "clock": app.clock,
+        "defined_at": defined_at,
+    }
+    if settings.service == "ECS":
+        return EcsJob(ecs=client, wanted=settings.ecs, **run)
+    return EmrJob(emr=client, wanted=settings.emr, **run)
 
 
 def _notifier(app: App) -> Notifier | None:

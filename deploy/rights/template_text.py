@@ -8,7 +8,7 @@ from deploy.rights.grants import GRANTS, Grant
 from deploy.rights.key_use import key_actions
 from deploy.rights.places import PLACES
 
-_BEGIN = re.compile(r"(?P<indent> +)Statement:  # of (?P<name>\w+) in deploy/rights/(emr_)?grants\.py")
+_BEGIN = re.compile(r"(?P<indent> +)Statement:  # of (?P<name>\w+) in deploy/rights/(runtime_)?grants\.py")
 KEY = "!If [MakesKey, !GetAtt DataKey.Arn, !Ref KmsKey]"
 _READS_INPUT = "input"
 

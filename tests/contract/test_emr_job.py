@@ -14,7 +14,7 @@ from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Emr
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
-from compactor.wiring.control import emr_job
+from compactor.wiring.control import started_job
 from compactor.wiring.settings_files import job_arguments
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
 from tests.support.memory_store import ManualClock, MemoryStore
@@ -158,13 +158,13 @@ def test_the_settings_of_a_run(clock: ManualClock, emr: EmrStandIn, monkeypatch:
     settings, store = parse_settings(document), MemoryStore(clock)
     store.put("s3://bucket/c.toml", b"")
     monkeypatch.setenv("COMPACTOR_CONFIG", "s3://bucket/c.toml")
-    job = emr_job(App(settings, store=store, clock=clock), emr)
+    job = started_job(App(settings, store=store, clock=clock), emr)
     assert job.defined_at() == NOON
     job.start()
     assert emr.requests[0]["jobDriver"]["sparkSubmit"]["entryPointArguments"] == ["--CONFIG", "s3://bucket/c.toml"]
     monkeypatch.setenv("COMPACTOR_CONFIG", "here.toml")
     with pytest.raises(SettingsError, match="expected settings on S3"):
-        emr_job(App(settings, store=store, clock=clock), emr)
+        started_job(App(settings, store=store, clock=clock), emr)
 
 
 @pytest.mark.parametrize(

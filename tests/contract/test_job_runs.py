@@ -1,4 +1,4 @@
-"""Promises of a job's runs: history newest first, and never a second run; in memory, at Glue and at EMR Serverless."""
+"""Promises of a job's runs: history newest first, and never a second run; in memory, and at each service."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,12 +13,14 @@ from moto.glue import glue_backends
 from moto.moto_api import state_manager
 
 from compactor.adapters.aws.clients import aws_client
+from compactor.adapters.aws.ecs_job import EcsJob
 from compactor.adapters.aws.emr_job import STATES, EmrJob
 from compactor.adapters.aws.glue_job import GlueJob
 from compactor.control.snapshot import JobRuns, JobState
 from compactor.core.errors import AccessError, StoreUnavailable
-from compactor.settings.sections import Emr
+from compactor.settings.sections import Ecs, Emr
 from tests.support.aws_stand_in import REGION
+from tests.support.ecs_stand_in import CLUSTER, ENDS, FAMILY, EcsStandIn
 from tests.support.emr_stand_in import APPLICATION, ROLE, EmrStandIn
 from tests.support.memory_glue import MemoryGlue
 from tests.support.memory_store import ManualClock
@@ -78,7 +80,23 @@ def emr_job(*, page_runs: int = 50) -> ScriptedJob:
     return ScriptedJob(job, lambda run_id, state: emr.set(run_id, names[state]), lambda: clock.advance(3600), ends)
 
 
-@pytest.fixture(params=["memory", "moto", "moto, a run a page", "emr", "emr, a run a page"])
+def ecs_job(*, page_tasks: int = 100) -> ScriptedJob:
+    clock = ManualClock(NOON)
+    ecs = EcsStandIn(clock.now)
+    wanted = Ecs(cluster=CLUSTER, task_definition=FAMILY, subnets=("subnet-1",), security_groups=("sg-1",))
+    job = EcsJob(
+        ecs=ecs,
+        name="compactor-dev",
+        wanted=wanted,
+        settings_place="s3://bucket/c.toml",
+        clock=clock,
+        defined_at=lambda: None,
+        page_tasks=page_tasks,
+    )
+    return ScriptedJob(job, ecs.end, lambda: clock.advance(3600), tuple(ENDS))
+
+
+@pytest.fixture(params=["memory", "moto", "moto, a run a page", "emr", "emr, a run a page", "ecs", "ecs, a run a page"])
 def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
     if request.param == "memory":
         clock = ManualClock(NOON)
@@ -87,6 +105,9 @@ def scripted(request: pytest.FixtureRequest) -> Iterator[ScriptedJob]:
         return
     if request.param.startswith("emr"):
         yield emr_job(page_runs=1 if "page" in request.param else 50)
+        return
+    if request.param.startswith("ecs"):
+        yield ecs_job(page_tasks=1 if "page" in request.param else 100)
         return
     # The stand-in ends every run with success at once, unless it is set to wait for a number of requests.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})

@@ -7,17 +7,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import botocore.session
 from botocore.exceptions import ClientError, ParamValidationError
-from botocore.model import ListShape, MapShape, Shape, StringShape, StructureShape
+from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape
 from botocore.validate import ParamValidator
 
 LIVING = {"SUBMITTED", "PENDING", "QUEUED", "SCHEDULED", "RUNNING", "CANCELLING"}
 APPLICATION = "00f1abcd2efg3h09"
 ROLE = "arn:aws:iam::123456789012:role/compactor-dev-emr-job"
-_MODEL = botocore.session.get_session().get_service_model("emr-serverless")
 
 
 @dataclass
@@ -110,14 +110,19 @@ def refusal(operation: str, code: str, message: str) -> ClientError:
     return ClientError(answer, operation)
 
 
-def check(operation: str, request: Mapping[str, Any]) -> None:
+@cache
+def _model(service: str) -> ServiceModel:
+    return botocore.session.get_session().get_service_model(service)
+
+
+def check(operation: str, request: Mapping[str, Any], service: str = "emr-serverless") -> None:
     """See that a request has the members, types, patterns and bounds that AWS's description names.
 
     Raises:
         ParamValidationError: Its client would not send it.
         ClientError: The service would refuse it.
     """
-    shape = _MODEL.operation_model(operation).input_shape
+    shape = _model(service).operation_model(operation).input_shape
     assert shape is not None
     report = ParamValidator().validate(request, shape)
     if report.has_errors():

@@ -8,18 +8,16 @@ only the control plane restarts the job.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from compactor.adapters.aws.errors import translated, translated_pages
+from compactor.control.one_run import start_one
 from compactor.control.snapshot import JobRun, JobState, newest_first
 from compactor.core.ports import Clock
 from compactor.settings.sections import Emr
 
 _PAGE_RUNS = 50  # the limit of ListJobRuns [EMR Serverless API]
-_HISTORY = timedelta(days=15)
-_TOKEN_SECONDS = 600
-"""How long a failed start is repeated under one token. A token is valid only for the same arguments."""
 
 STATES: Mapping[str, JobState] = {
     "SUBMITTED": JobState.WAITING,
@@ -63,15 +61,13 @@ class EmrJob:
         return newest_first([run for run in found.values() if run.is_living or run.started_at >= since])
 
     def start(self) -> str | None:
-        now = self.clock.now()
-        before = self.list(now - _HISTORY)
-        if any(run.is_living for run in before):
-            return None
-        latest = before[0].run_id if before else "none"
+        return start_one(self, self.clock, self._submit)
+
+    def _submit(self, token: str) -> str:
         with translated(self._place):
             answer = self.emr.start_job_run(
                 applicationId=self.wanted.application_id,
-                clientToken=f"{len(before)}-{latest}-{int(now.timestamp() // _TOKEN_SECONDS)}",
+                clientToken=token,
                 executionRoleArn=self.wanted.role_arn,
                 name=self.name,
                 mode="BATCH",

@@ -196,3 +196,12 @@ def application(account: Account, name: str) -> Finding:
         shown = f"{name} is of type {kind} and {state}, expected a Spark application"
         return fault(shown, "correct emr.application_id")
     return ok(f"{name}: {about.get('releaseLabel', 'unknown release')}, {state}")
+
+
+def cluster(account: Account, name: str) -> Finding:
+    """Whether the ECS cluster exists and is active."""
+    found = described(account, name, "ecs.cluster", "ecs", "describe_clusters", clusters=[name])
+    state = next((str(each.get("status", "")) for each in found.get("clusters", ())), "missing")
+    if state != "ACTIVE":
+        return fault(f"{name} is {state}, expected an active cluster", "correct ecs.cluster")
+    return ok(f"{name}: {state}")

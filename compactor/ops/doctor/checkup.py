@@ -147,9 +147,11 @@ def _services(env: Environment, settings: Settings, config: str) -> Iterator[Che
     letters = control.dead_letter_queue_url
     yield _named(env, "dead letters", "control.dead_letter_queue_url", letters, account_checks.dead_letters)
     yield _named(env, "topic", "control.topic_arn", control.topic_arn, account_checks.topic)
-    if settings.is_on_emr:
+    if settings.service == "EMR Serverless":
         application = settings.emr.application_id
         yield _named(env, "emr application", "emr.application_id", application, account_checks.application)
+    elif settings.service == "ECS":
+        yield _named(env, "ecs cluster", "ecs.cluster", settings.ecs.cluster, account_checks.cluster)
     elif is_on_s3 and (settings.sharing or not settings.streams):
         yield _job(env, settings, config)
     if settings.schema.table and not settings.streams:
@@ -161,7 +163,7 @@ def _services(env: Environment, settings: Settings, config: str) -> Iterator[Che
 def _services_of_stream(env: Environment, stream: Settings, config: str) -> Iterator[Check]:
     """The checks of what a stream does not share."""
     is_own = stream.member is not None and stream.member.stream.job == "own"
-    if is_own and not stream.is_on_emr and is_s3(stream.paths.state):
+    if is_own and stream.service == "Glue" and is_s3(stream.paths.state):
         yield _job(env, stream, config)
     if stream.schema.table:
         yield _table(env, stream)

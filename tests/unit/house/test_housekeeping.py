@@ -90,7 +90,7 @@ EXTRA_FOLDERS = {
 }
 """Where what an extra brings is imported."""
 
-OWNERS = {"control": {"control", "policy", "self"}, "emr": {"emr", "wanted"}}
+OWNERS = {"control": {"control", "policy", "self"}, "emr": {"emr", "wanted"}, "ecs": {"ecs", "wanted"}}
 """What a section of the settings is called where its keys are read, if not by its name."""
 
 

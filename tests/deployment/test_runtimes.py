@@ -1,4 +1,4 @@
-"""The job on EMR Serverless: its template and rights, the archive of its packages, and how they are deployed."""
+"""The job on EMR Serverless and ECS: template and rights, the archive of packages, and how they are deployed."""
 
 import json
 import re
@@ -10,25 +10,26 @@ import tomllib
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from cfnlint.api import lint_file
 
-from compactor.adapters.aws import emr_job
+from compactor.adapters.aws import ecs_job, emr_job
 from compactor.core.errors import SettingsError
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from compactor.wiring.control import job_runs, policy_of
 from deploy.emr_archive import EMR_PYTHON, build_archive
-from deploy.emr_serverless import TEMPLATE, deploy_emr
 from deploy.pip import PackagingError
 from deploy.resolved import Resolver, pseudo_parameters
-from deploy.rights.__main__ import EMR
-from deploy.rights.emr_grants import EMR_GRANTS
+from deploy.rights.__main__ import RUNTIME
 from deploy.rights.grants import GRANTS
+from deploy.rights.runtime_grants import RUNTIME_GRANTS
 from deploy.rights.template_text import with_statements
+from deploy.runtime import TEMPLATE, deploy_runtime
 from deploy.stack import DeploymentError
 from deploy.template_file import load_template
 from tests.deployment.resolving import ROOT
@@ -37,28 +38,38 @@ from tests.support.archives import unpack
 OUTPUTS = {
     "ApplicationId": "00f1abcd2efg3h09",
     "RoleArn": "arn:aws:iam::123456789012:role/compactor-dev-emr-job",
-    "LogGroup": "/aws/emr-serverless/compactor-dev",
+    "LogGroup": "/compactor/emr/compactor-dev",
+}
+OF_ECS = {"ClusterName": "compactor-dev", "Subnets": "subnet-1,subnet-2", "SecurityGroup": "sg-1", "PublicIp": "yes"}
+FOR_ECS = {
+    "ImageDigest": f"sha256:{'0' * 64}",
+    "VpcId": "vpc-01234567",
+    "SubnetIds": "subnet-01,subnet-02",
 }
 
 
 def test_the_template_is_right() -> None:
     """The linter finds nothing, and its statements are those of the table."""
     assert [str(match) for match in lint_file(TEMPLATE)] == []
-    assert with_statements(TEMPLATE.read_text(), EMR) == TEMPLATE.read_text(), "python -m deploy.rights"
+    assert with_statements(TEMPLATE.read_text(), RUNTIME) == TEMPLATE.read_text(), "python -m deploy.rights"
 
 
-def test_the_control_plane_may_do_what_it_does() -> None:
-    """Its rights are the calls of the adapter, on this application, its runs and the role of the job alone."""
-    source = Path(emr_job.__file__).read_text()
-    calls = set(re.findall(r"self\.emr\.(\w+)\(\s*applicationId", source)) | set(
-        re.findall(r'get_paginator\("(\w+)"\)', source)
-    )
-    called = {f"emr-serverless:{call.title().replace('_', '')}" for call in calls}
-    granted = {action for grant in EMR_GRANTS["EmrControlPolicy"] for action in grant.actions}
+@pytest.mark.parametrize(
+    ("module", "policy", "service", "number"),
+    [(emr_job, "EmrControlPolicy", "emr-serverless", 3), (ecs_job, "EcsControlPolicy", "ecs", 4)],
+)
+def test_the_control_plane_may_do_what_it_does(module: ModuleType, policy: str, service: str, number: int) -> None:
+    """Its rights are the calls of the adapter, on what this stack made alone; on ECS, listing is by cluster."""
+    source = Path(str(module.__file__)).read_text()
+    calls = set(re.findall(r"self\.(?:emr|ecs)\.(\w+)\(\s*(?:applicationId|cluster)", source))
+    calls |= set(re.findall(r'get_paginator\("(\w+)"\)', source))
+    called = {f"{service}:{call.title().replace('_', '')}" for call in calls}
+    granted = {action for grant in RUNTIME_GRANTS[policy] for action in grant.actions}
     assert granted == called | {"iam:PassRole"}
-    assert len(called) == 3
-    document = load_template(TEMPLATE)["Resources"]["ControlPolicy"]["Properties"]["PolicyDocument"]
-    assert all(statement["Resource"] != "*" for statement in document["Statement"])
+    assert len(called) == number
+    document = load_template(TEMPLATE)["Resources"][policy]["Properties"]["PolicyDocument"]
+    anywhere = [each for each in document["Statement"] if each["Resource"] == "*"]
+    assert all("ecs:cluster" in each["Condition"]["ArnEquals"] for each in anywhere)
 
 
 def test_the_job_may_do_what_it_may_on_glue() -> None:
@@ -66,7 +77,9 @@ def test_the_job_may_do_what_it_may_on_glue() -> None:
     of_glue = {"spark ui", "output of the job", "errors of the job"}
     granted = [grant for grant in GRANTS["JobRole"] if not grant.only_if]  # topics need a network, which Glue has
     on_glue = {(action, place) for grant in granted for action in grant.actions for place in grant.places}
-    here = {(action, place) for grant in EMR_GRANTS["EmrJobRole"] for action in grant.actions for place in grant.places}
+    here = {
+        (action, place) for grant in RUNTIME_GRANTS["JobRole"] for action in grant.actions for place in grant.places
+    }
     assert {(action, place) for action, place in on_glue if place not in of_glue} <= here
     assert {action for action, _ in here - on_glue} == {
         "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents", "logs:DescribeLogGroups",
@@ -77,11 +90,36 @@ def test_one_run_at_a_time() -> None:
     """The application runs one job, is of Spark 4, and stops by itself, whatever the control plane does."""
     template = load_template(TEMPLATE)
     parameters = {name: about.get("Default", "x") for name, about in template["Parameters"].items()}
+    parameters |= {"Runtime": "emr"}
     resolver = Resolver(template, {**pseudo_parameters("eu-central-1", "123456789012"), **parameters})
     application = resolver.value(template["Resources"]["Application"])["Properties"]
     assert application["SchedulerConfiguration"]["MaxConcurrentRuns"] == 1
     assert (application["Type"], application["ReleaseLabel"]) == ("Spark", "emr-spark-8.0.0")
     assert application["AutoStopConfiguration"]["Enabled"]
+
+
+def test_a_task() -> None:
+    """It is the image's user without rights, writes to scratch alone, and its log is that of the role of the agent."""
+    template = load_template(TEMPLATE)
+    parameters = {name: about.get("Default", "x") for name, about in template["Parameters"].items()}
+    parameters |= {**FOR_ECS, "Runtime": "ecs"}
+    resolver = Resolver(template, {**pseudo_parameters("eu-central-1", "123456789012"), **parameters})
+    task = resolver.value(template["Resources"]["TaskDefinition"])["Properties"]
+    [container] = task["ContainerDefinitions"]
+    assert f"USER {container['User']}" in (ROOT / "Dockerfile").read_text()
+    image = f"123456789012.dkr.ecr.eu-central-1.AWS::URLSuffix/ndjson-compactor@{FOR_ECS['ImageDigest']}"
+    assert (container["Name"], container["Image"]) == (ecs_job.CONTAINER, image)
+    assert (container["ReadonlyRootFilesystem"], container["LinuxParameters"]["Capabilities"]["Drop"]) == (
+        True,
+        ["ALL"],
+    )
+    assert [each["ContainerPath"] for each in container["MountPoints"]] == [str(Path(ecs_job.HEALTH_FILE).parent)]
+    assert f"find {ecs_job.HEALTH_FILE} " in container["HealthCheck"]["Command"][1]
+    agent = resolver.value(template["Resources"]["ExecutionRole"])["Properties"]["Policies"][0]["PolicyDocument"]
+    [pull] = [each for each in agent["Statement"] if each["Sid"] == "PullImage"]
+    assert pull["Resource"] == "arn:aws:ecr:eu-central-1:123456789012:repository/ndjson-compactor"
+    assert resolver.holds("OnEcs")
+    assert not resolver.holds("OnEmr")
 
 
 def test_the_target_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +233,7 @@ class Account:
 
     def execute_change_set(self, *, StackName: str, **_more: Any) -> None:  # noqa: N803
         self.executed.append(StackName)
-        self.stacks[StackName] = OUTPUTS
+        self.stacks[StackName] = OUTPUTS if StackName.endswith("-emr") else OF_ECS
 
     def delete_stack(self, *, StackName: str) -> None:  # noqa: N803
         self.stacks.pop(StackName, None)
@@ -232,7 +270,7 @@ def test_deploying_prints_the_settings_that_name_it(root: Path, capsys: pytest.C
     account = Account({"compactor-dev": {"KmsKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1"}})
 
     def deploy(*, agreed: bool) -> None:
-        deploy_emr("dev", lambda **_: account, more={"MaxCpu": "40 vCPU"}, confirm=lambda: agreed, root=root)
+        deploy_runtime("emr", "dev", lambda **_: account, more={"MaxCpu": "40 vCPU"}, confirm=lambda: agreed, root=root)
 
     deploy(agreed=False)
     assert capsys.readouterr().out.endswith("Nothing was changed.\n")
@@ -247,20 +285,45 @@ def test_deploying_prints_the_settings_that_name_it(root: Path, capsys: pytest.C
         assert printed["emr"][key].removeprefix("s3://") in account.objects
     file = tomllib.loads((root / "config" / "dev.toml").read_text())
     merged = {name: {**file.get(name, {}), **printed.get(name, {})} for name in file | printed}
-    assert parse_settings(merged).is_on_emr
+    assert parse_settings(merged).service == "EMR Serverless"
     # Roles may read what was uploaded.
     assert all(
         re.fullmatch(r"example-artefacts-dev/dev/(job|template)/[0-9a-f]{32}\.[a-z.]+", key) for key in account.objects
     )
 
 
+def test_deploying_ecs_prints_the_settings_that_name_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It uploads nothing but the template, needs the image and a network, and its settings are valid in the file."""
+    account = Account({"compactor-dev": {}})
+
+    def deploy(more: dict[str, str]) -> None:
+        deploy_runtime("ecs", "dev", lambda **_: account, more=more, confirm=lambda: True, root=root)
+
+    with pytest.raises(SettingsError, match="--parameter SubnetIds=: not given"):
+        deploy({name: value for name, value in FOR_ECS.items() if name != "SubnetIds"})
+    deploy(FOR_ECS)
+    assert account.executed == ["compactor-dev-ecs"]
+    given = {each["ParameterKey"]: each["ParameterValue"] for each in account.proposed[-1]["Parameters"]}
+    assert (given["Runtime"], given["ImageDigest"], given["LogDays"]) == ("ecs", FOR_ECS["ImageDigest"], "7")
+    assert len(account.objects) == 1
+    printed = tomllib.loads(capsys.readouterr().out.partition("RESTART=1:\n")[2])
+    file = tomllib.loads((root / "config" / "dev.toml").read_text())
+    merged = {name: {**file.get(name, {}), **printed.get(name, {})} for name in file | printed}
+    settings = parse_settings(merged)
+    assert (settings.service, settings.ecs.public_ip, settings.ecs.subnets) == ("ECS", True, ("subnet-1", "subnet-2"))
+
+
 def test_what_deploying_needs(root: Path) -> None:
     """The environment itself, and the archive."""
     with pytest.raises(DeploymentError, match="run make deploy ENV=dev first"):
-        deploy_emr("dev", lambda **_: Account({}), more={}, confirm=lambda: True, root=root)
+        deploy_runtime("emr", "dev", lambda **_: Account({}), more={}, confirm=lambda: True, root=root)
     (root / "dist" / "emr-archive.tar.gz").unlink()
     with pytest.raises(SettingsError, match="make emr-archive"):
-        deploy_emr("dev", lambda **_: Account({"compactor-dev": {}}), more={}, confirm=lambda: True, root=root)
+        deploy_runtime(
+            "emr", "dev", lambda **_: Account({"compactor-dev": {}}), more={}, confirm=lambda: True, root=root
+        )
     with pytest.raises(SettingsError, match="parameter Nothing: unknown"):
-        deploy_emr("dev", lambda **_: Account({"compactor-dev": {}}), more={"Nothing": "1"}, confirm=bool, root=root)
+        deploy_runtime(
+            "emr", "dev", lambda **_: Account({"compactor-dev": {}}), more={"Nothing": "1"}, confirm=bool, root=root
+        )
     assert json.loads((root / "deploy" / "parameters" / "dev.json").read_text())["ArtefactBucketName"]

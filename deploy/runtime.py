@@ -1,10 +1,10 @@
-"""Deploys what runs the job on EMR Serverless, beside a deployed environment: `python -m deploy.emr_serverless dev`."""
+"""Deploys what runs the job on EMR Serverless or ECS, beside an environment: `python -m deploy.runtime ecs dev`."""
 
 import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,29 @@ from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
 from deploy.template_file import load_template
 
-TEMPLATE = ROOT / "deploy" / "emr_serverless.yaml"
+TEMPLATE = ROOT / "deploy" / "runtime.yaml"
 _GIVEN = ("ArtefactBucketName", "PermissionsBoundary", "LogDays", "InputKeyArn")
 """Parameters of the environment that this stack has, too."""
 
+_NEEDED = {"emr": (), "ecs": ("ImageDigest", "VpcId", "SubnetIds")}
+"""Parameters without which a runtime has no use."""
+
 
 @click.command()
+@click.argument("runtime", type=click.Choice(tuple(_NEEDED)))
 @click.argument("environment")
 @click.option("--parameter", "more", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the template.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def main(environment: str, *, more: tuple[str, ...], yes: bool) -> None:
-    """Deploy the application that runs the job of ENVIRONMENT, and print the settings that name it."""
+def main(runtime: str, environment: str, *, more: tuple[str, ...], yes: bool) -> None:
+    """Deploy the RUNTIME that runs the job of ENVIRONMENT, and print the settings that name it."""
     agreed = yes or os.environ.get("YES") == "1"
     with told_errors():
-        deploy_emr(environment, Session, more=_pairs(more), confirm=lambda: agreed or click.confirm("Deploy?"))
+        given = _pairs(more)
+        deploy_runtime(runtime, environment, Session, more=given, confirm=lambda: agreed or click.confirm("Deploy?"))
 
 
-def deploy_emr(
+def deploy_runtime(
+    runtime: str,
     environment: str,
     new_session: Callable[..., Any],
     *,
@@ -52,7 +58,7 @@ def deploy_emr(
     `new_session` creates a boto3 session for a `region_name`. The root has config/, deploy/parameters/ and dist/.
 
     Raises:
-        SettingsError: The archive is missing, or parameters are.
+        SettingsError: The archive for EMR Serverless is missing, or parameters are.
         DeploymentError: The environment is not deployed, or CloudFormation refused something.
     """
     settings = load_settings(root / "config" / f"{environment}.toml", {})
@@ -62,15 +68,17 @@ def deploy_emr(
     own = Stack(client, name)
     if not own.exists():
         raise DeploymentError(f"stack {name}: not deployed; run make deploy ENV={environment} first")
-    parameters = _parameters(settings, given, more, own.outputs().get("KmsKeyArn", ""))
-    stack = Stack(client, f"{name}-emr", tags=tags)
+    if missing := [each for each in _NEEDED[runtime] if each not in more]:
+        raise SettingsError([f"--parameter {each}=: not given -> expected it on {runtime}" for each in missing])
+    parameters = _parameters(settings, given, {**more, "Runtime": runtime}, own.outputs().get("KmsKeyArn", ""))
+    stack = Stack(client, f"{name}-{runtime}", tags=tags)
     s3, bucket = session.client("s3"), parameters["ArtefactBucketName"]
     body = json.dumps(with_names(load_template(TEMPLATE), parameters), indent=1).encode()
     key = artefact_key(parameters["Environment"], "Template", hashlib.sha256(body).hexdigest(), "json")
     s3.put_object(Bucket=bucket, Key=key, Body=body)
-    uploads = _uploads(parameters, root)
+    uploads = _uploads(parameters, root) if runtime == "emr" else {}
     places = {setting: f"s3://{bucket}/{each}" for setting, (_, each) in uploads.items()}
-    change_set = f"{name}-emr-{time.time_ns()}"
+    change_set = f"{name}-{runtime}-{time.time_ns()}"
     changes = stack.propose(change_set, f"https://{bucket}.s3.{session.region_name}.amazonaws.com/{key}", parameters)
     click.echo("\n".join([f"Stack {stack.name}", *change_lines(changes)] if changes else ["Nothing to change."]))
     if changes and not confirm():
@@ -81,7 +89,10 @@ def deploy_emr(
         s3.upload_file(str(path), bucket, each)
     if changes:
         stack.execute(change_set)
-    click.echo("\n".join(_settings_lines(environment, stack.outputs(), places)))
+    outputs = stack.outputs()
+    keys = {"emr": _on_emr(outputs, places)} if runtime == "emr" else _on_ecs(outputs)
+    what = f"Set these keys in config/{environment}.toml, then run make deploy ENV={environment} RESTART=1:"
+    click.echo(f"Deployed. {what}\n\n{toml_of({'convert': {'engine': 'native'}, **keys})}")
 
 
 def _parameters(settings: Settings, given: Mapping[str, str], more: Mapping[str, str], key_arn: str) -> dict[str, str]:
@@ -105,16 +116,20 @@ def _uploads(parameters: Mapping[str, str], root: Path) -> dict[str, tuple[Path,
     return found
 
 
-def _settings_lines(environment: str, outputs: Mapping[str, str], places: Mapping[str, str]) -> Iterator[str]:
-    values = {
-        "application_id": outputs["ApplicationId"],
-        "role_arn": outputs["RoleArn"],
-        "log_group": outputs["LogGroup"],
-        **places,
+def _on_emr(outputs: Mapping[str, str], places: Mapping[str, str]) -> dict[str, object]:
+    own = {"application_id": "ApplicationId", "role_arn": "RoleArn", "log_group": "LogGroup"}
+    return {**{key: outputs[name] for key, name in own.items()}, **places}
+
+
+def _on_ecs(outputs: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    section: dict[str, object] = {
+        "cluster": outputs["ClusterName"],
+        "task_definition": outputs["ClusterName"],  # the template gives both the name of the job
+        "subnets": outputs["Subnets"].split(","),
+        "security_groups": [outputs["SecurityGroup"]],
+        "public_ip": outputs["PublicIp"] == "yes",
     }
-    yield f"Deployed. Set these keys in config/{environment}.toml, then run make deploy ENV={environment} RESTART=1:"
-    yield ""
-    yield toml_of({"convert": {"engine": "native"}, "emr": values})
+    return {"stream": {"source": "listing"}, "ecs": section}
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:
