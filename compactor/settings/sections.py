@@ -105,6 +105,11 @@ class Input(Section):
         "skip",
         'for a file that changed after its manifest was written: "skip" quarantines it; "read" reads the new content',
     )
+    on_grown: Literal["tail", "quarantine"] = _key(
+        "tail",
+        'for a local file that was appended to: "tail" takes the new lines; "quarantine" takes nothing, as for a '
+        "replaced file",
+    )
     max_rejected_lines: int = _key(
         100_000, "limit of rejected lines in a file; on_too_many_rejects applies beyond it", ge=1, le=1_000_000_000
     )

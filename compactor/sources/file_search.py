@@ -36,6 +36,7 @@ class Naming:
         lines: How many lines these bytes contain.
         is_text: Whether lines may be appended: it is neither compressed nor JSON documents.
         range: The manifest's range of a grown file.
+        follows: The manifest with the last lines of the log that had its name before; empty if there was none.
         named_at: When the manifest was decided, else when it was created; None if unknown.
     """
 
@@ -49,6 +50,7 @@ class Naming:
     lines: int = 0
     is_text: bool = False
     range: FileRange | None = None
+    follows: str = ""
     named_at: datetime | None = None
 
     def may_have(self, etag: str | None) -> bool:
@@ -71,6 +73,7 @@ class FileSearch:
     Attributes:
         skip_unreadable: Skip unreadable records and manifests. Only safe where missing one does no harm.
         versions: Versions of local files to find under any name.
+        continued: Files of which ranges are to be found under any name.
         also: Returns whether a file of a commit is wanted, whatever its name and version.
         passed: URIs of waiting manifests, and ids on record, to skip; the search adds those that it reads. None to skip
             nothing.
@@ -80,6 +83,7 @@ class FileSearch:
     allowed_prefixes: Sequence[str]
     skip_unreadable: bool = False
     versions: Collection[str] = ()
+    continued: Container[str] = ()
     also: Callable[[FileReport], bool] = lambda _: False
     passed: set[str] | None = None
 
@@ -166,7 +170,8 @@ class FileSearch:
 
     def _is_wanted(self, file: ManifestFile | FileReport) -> bool:
         is_version = bool(file.etag) and file.etag in self.versions
-        return is_version or (isinstance(file, FileReport) and self.also(file))
+        is_next = file.range is not None and file.range.continues in self.continued
+        return is_version or is_next or (isinstance(file, FileReport) and self.also(file))
 
 
 def _naming(key: ManifestKey, file: ManifestFile | FileReport, state: FileState, named_at: datetime) -> Naming:
@@ -187,5 +192,6 @@ def _naming(key: ManifestKey, file: ManifestFile | FileReport, state: FileState,
         lines,
         is_text,
         range=part,
+        follows=file.follows or "",
         named_at=named_at,
     )

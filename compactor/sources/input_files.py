@@ -110,7 +110,7 @@ def dated_files(
     scope: FileScope,
     plan: Plan,
     now: datetime,
-    settled_part: Callable[[ObjectInfo], ObjectInfo | None] = lambda _: None,
+    taken_part: Callable[[ObjectInfo, bool], ObjectInfo | None] = lambda info, is_settled: info if is_settled else None,
 ) -> Iterator[SpilledFile]:
     """Yield the files in a scope with their dates; counts the others in a plan.
 
@@ -119,21 +119,19 @@ def dated_files(
         scope: Which of them.
         plan: Counts the others.
         now: The time.
-        settled_part: The beginning of a file that is still being written, as a version of it; None if it has to wait.
+        taken_part: The part of a file that is taken, as a version of it, by whether it is settled; None if it has to
+            wait.
     """
     for info in found:
         dated = date_of_file(info.uri, info.modified_at)
         # On S3, an object appears as a whole.
         reason = scope.reason(dated.date, info, None if is_s3(info.uri) else now)
-        if reason is None:
-            yield SpilledFile.listed(dated.date, info, dated.rule)
-            continue
-        if reason == "unsettled":
-            if (part := settled_part(info)) is not None:
+        if reason is None or reason == "unsettled":
+            if (part := taken_part(info, reason is None)) is not None:
                 yield SpilledFile.listed(dated.date, part, dated.rule)
                 continue
             plan.left_out.append(unsettled(info.uri, scope.settle_seconds))
-        plan.skip(reason, info.uri)
+        plan.skip(reason or "unsettled", info.uri)
 
 
 def unsettled(uri: str, settle_seconds: float) -> LeftOut:

@@ -124,6 +124,7 @@ def folder_planner(
         new_spill=SqliteSpill,
         scope=scope,
         on_replaced=on_replaced,
+        takes_grown=app.settings.input.on_grown == "tail",
     )
 
 

@@ -244,6 +244,7 @@ _EXPECTED = {
     "files[].event_time": "a time in ISO 8601",
     "files[].path_columns": "a few short strings by key",
     "files[].range": "the bytes, the lines and the digests of a range of a local file, with its length and version",
+    "files[].follows": "a manifest id",
     "fileLocations": "a list of objects with URIPrefixes",
     "fileLocations[]": "an object with URIPrefixes",
     "fileLocations[].URIPrefixes": "a list of URIs",

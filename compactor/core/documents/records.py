@@ -70,6 +70,7 @@ class FileReport(Document):
         erased_rejects: Rejected lines that were erased on request. No other count includes them.
         range: The lines of a grown file: `size_bytes`, `decoded_bytes` and all counts cover only these; `digest` covers
             all bytes up to their end.
+        follows: As in the manifest. Logs that follow each other may begin with the same bytes.
     """
 
     uri: str
@@ -97,6 +98,7 @@ class FileReport(Document):
     path_columns: dict[str, str] = Field(default_factory=dict)
     erased_rejects: int = 0
     range: FileRange | None = None
+    follows: str = ""
 
     @property
     def place(self) -> RecordPlace | None:
@@ -138,6 +140,7 @@ class FileReport(Document):
             source_uri=self.source_uri or None,
             rejected_as=self.rejected_as or None,
             path_columns=self.path_columns or None,
+            follows=self.follows or None,
             range=self.range or (was if self.digest else None),
         )
 

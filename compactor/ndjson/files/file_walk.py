@@ -274,6 +274,7 @@ def _report(file: ManifestFile, status: FileStatus, **found: Any) -> FileReport:
         rejected_as=file.rejected_as or "",
         path_columns=file.path_columns or {},
         range=file.grown,
+        follows=file.follows or "",
         superseded=len(file.other_etags or ()),
         **found,
     )

@@ -131,7 +131,11 @@ class Replacer:
                 return file.uri, None
             if info is not None and file.digest and self.rebuilder.digest_of(info) == file.digest:
                 now = ManifestFile(
-                    uri=file.uri, size_bytes=info.size_bytes, etag=info.etag, path_columns=file.path_columns
+                    uri=file.uri,
+                    size_bytes=info.size_bytes,
+                    etag=info.etag,
+                    path_columns=file.path_columns,
+                    follows=file.follows or None,
                 )
                 return file.uri, now
         except (AccessError, TryAgainError) as exc:

@@ -101,7 +101,7 @@ class InputFinder:
                 return naming
         return None
 
-    def earlier_lines(self, part: FileRange, info: ObjectInfo | None, days: int) -> list[EarlierLines]:
+    def earlier_lines(self, part: FileRange, follows: str, info: ObjectInfo | None, days: int) -> list[EarlierLines]:
         """The manifests with the lines before a range of a grown file, the first lines first, as far as found."""
         dates, found = list(self._days(self._own_days(part.continues, info), days)), list[EarlierLines]()
         uri, by_digest = "", dict[str, Naming]()
@@ -111,7 +111,8 @@ class InputFinder:
                 uri = following.continues
                 wanted = frozenset({canonical(uri)})
                 namings = self.search.on_dates(dict.fromkeys(dates, wanted))
-                by_digest = {each.digest: each for each in namings if each.state == "compacted"}
+                own = (each for each in namings if each.state == "compacted" and each.follows == follows)
+                by_digest = {each.digest: each for each in own}
             naming = by_digest.get(following.digest_before)
             if naming is None:
                 break

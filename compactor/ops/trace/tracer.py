@@ -279,7 +279,9 @@ class Tracer:
         trace = replace(trace, quarantined=self.inputs.quarantined(trace.uri, info, dates, days))
         trace = self._with_file(trace, account, info)
         if trace.report is not None and trace.report.range is not None and trace.report.status is FileStatus.COMPACTED:
-            trace = replace(trace, earlier=self.inputs.earlier_lines(trace.report.range, info, days))
+            trace = replace(
+                trace, earlier=self.inputs.earlier_lines(trace.report.range, trace.report.follows, info, days)
+            )
         is_committed = trace.state in {TraceState.DECIDED, TraceState.DONE}
         return self._with_table(self._with_lost(trace, account), account) if is_committed else trace
 

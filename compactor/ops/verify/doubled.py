@@ -54,15 +54,15 @@ def doubled_versions(state: State, first: ManifestKey, second: ManifestKey) -> D
 def version_digest(file: FileReport) -> bytes:
     """The digest of a file version with rows; for a range, that of the continued version. Empty for any other file.
 
-    A local file gets a new time when it is touched, so its version is its bytes.
+    A local file gets a new time when it is touched, so its version is its bytes, and the log before it.
     """
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
     # guard: two ranges that begin at the same byte are the same lines
     if (part := file.range) is not None:
-        return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}")
+        return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}#{file.follows}")
     # guard: duplicated rows of a touched local file are found
-    return _digest(f"{canonical(file.uri)}#{file.digest or file.etag}")
+    return _digest(f"{canonical(file.uri)}#{file.digest or file.etag}#{file.follows}")
 
 
 def _digest(text: str) -> bytes:

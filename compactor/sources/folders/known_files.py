@@ -1,6 +1,6 @@
 """Reads what manifests contain about the files in sources, present or deleted, and classifies each file."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -100,6 +100,9 @@ class SeenFiles(Protocol):
             None if the file does not hold lines, if there is no complete one, or if it cannot be read.
         """
 
+    def torn_line(self, file: ObjectInfo) -> Beginning | None:
+        """The end of the last complete line, as from `last_line_end`, if what follows is no record; else None."""
+
     def passed(self, versions: Iterable[Version]) -> set[Version]:
         """The versions that were given to `pass_over` since they last existed."""
 
@@ -139,6 +142,7 @@ class KnownFiles:
         listed: All files that may be planned.
         summarised: Remembers the files of closed dates.
         may_learn: Whether to add to `summarised`.
+        takes_grown: Whether new lines of known files are taken.
         growing: Files that are being written. Only their listed bytes count, which the digest of a range identifies.
         unread: Files whose beginnings were needed but unreadable.
     """
@@ -150,6 +154,7 @@ class KnownFiles:
     listed: FileSpill
     summarised: SummarisedFiles | None = None
     may_learn: bool = True
+    takes_grown: bool = True
     growing: Container[str] = ()
     unread: list[str] = field(default_factory=list, init=False)
 
@@ -169,7 +174,8 @@ class KnownFiles:
             state=self.state,
             allowed_prefixes=self.allowed_prefixes,
             versions=versions,
-            also=lambda each: may_be_gone(each) or (each.range is not None and each.range.continues in files),
+            continued=files,
+            also=may_be_gone,
         )
         history = HistorySearch(search=search, files=self.summarised, may_learn=self.may_learn)
         found = history.everywhere(files, size_bytes=longest, is_wanted=self._may_have_left)
@@ -242,7 +248,20 @@ class KnownFiles:
 
         return map_ordered(of, uris)
 
+    def ranges_after(self, uris: Collection[str]) -> Iterable[Naming]:
+        if not uris:
+            return ()
+        search = FileSearch(
+            state=self.state,
+            allowed_prefixes=self.allowed_prefixes,
+            continued=uris,
+        )
+        history = HistorySearch(search=search, files=self.summarised, may_learn=False)
+        return history.everywhere(uris, size_bytes=0, is_wanted=lambda _: False)
+
     def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
+        if not self.takes_grown:
+            return 'input.on_grown is "quarantine"'
         if not version.is_text:
             return "it is compressed, or read as JSON documents"
         return self._lines_behind(file, version.uri, version.size_bytes, version.lines, version.digest)

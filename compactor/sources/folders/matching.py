@@ -20,6 +20,9 @@ from compactor.sources.plan import Replacement
 NOTHING: Mapping[str, str] = {}
 
 _NOT_DONE = frozenset({"in_work", "waiting"})
+_End = tuple[str, int, str, str]
+"""The name, length and digest of a version, and what its log follows: ranges continue it."""
+
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -43,6 +46,9 @@ class FilesNow(Protocol):
 
     def beginnings_of(self, uris: Sequence[str], asked: AskedBeginnings) -> Iterable[set[Beginning]]:
         """The given beginnings that each file's content has; none for an unreadable file."""
+
+    def ranges_after(self, uris: Collection[str]) -> Iterable[Naming]:
+        """The manifests with ranges that continue versions of files, by canonical URI."""
 
     def range_behind(self, file: ManifestFile, version: Naming) -> FileRange | str:
         """The complete lines after a version's bytes in a file that begins with it, or a fault."""
@@ -74,6 +80,8 @@ class Matches:
         unfinished: Known, grown or one-line files that end inside a line; with the offset of that line.
         replaced: Rows of a different version exist.
         compressed: Compressed files that begin with all bytes of a version with rows, and go on.
+        follows: Of new and grown files, the manifest with the last lines of the log that had the name before; empty if
+            there was none.
         undecided: An unfinished manifest may have it under an earlier name that no longer exists.
         present: Versions that files have or begin with, at any time and under any name.
         passed: Versions that no longer exist, and are not present.
@@ -86,6 +94,7 @@ class Matches:
     unfinished: dict[str, int] = field(default_factory=dict)
     replaced: dict[str, Replacement] = field(default_factory=dict)
     compressed: dict[str, Naming] = field(default_factory=dict)
+    follows: dict[str, str] = field(default_factory=dict)
     undecided: dict[str, Naming] = field(default_factory=dict)
     present: set[Naming] = field(default_factory=set)
     passed: list[Naming] = field(default_factory=list)
@@ -141,8 +150,8 @@ class Matching:
             self._by_uri.setdefault(each.uri, []).append(each)
             if (each.state == "compacted" and each.digest) or each.state in _NOT_DONE:
                 self._by_version.setdefault(each.etag or "", []).append(each)
-        # A longer file that begins with a continued version, but not with the range after it, has lost lines.
-        self._continued = _continued(self._namings)
+        self._followers: dict[_End, list[Naming]] = {}
+        self._add_followers(self._namings)
         self._beginnings: dict[Beginning, list[Naming]] = {}
         self._of_length: dict[int, list[Naming]] = {}
         self._begins_with: dict[str, set[Beginning]] = {}
@@ -158,12 +167,14 @@ class Matching:
             self._by_version_elsewhere(uri)
         self._by_beginnings(own)
         # guard: a rotated log is not a replaced file
-        elsewhere = self._used | _continued(self._namings, under_other_names=True)
+        elsewhere = self._used | {each for each in self._namings if self._went_on(each)}
         for uri, rows in self._left.items():
             # A version that moved to a new name was not replaced: log rotation does this.
             is_there = found.has_begun(uri) or found.has_moved(uri)
             if not is_there and rows and (rows[-1] not in elsewhere or uri in self._others):
                 found.replaced[uri] = Replacement(self._files[uri], rows[-1], self._hindrance(uri, rows))
+            elif not is_there and rows:
+                found.follows[uri] = rows[-1].manifest_id
         kept = self._used.union(*(self._left[uri][-1:] for uri in found.replaced))
         found.passed = [each for each in self._gone if each not in kept]
         return found
@@ -182,11 +193,40 @@ class Matching:
                 self._left[uri] = rows  # its last line may be taken by now
             else:
                 found.known.add(uri)
-        elif (same := next((each for each in reversed(rows) if self._has_bytes_of(file, each)), None)) is not None:
+        elif (same := next((each for each in self._ends(rows) if self._has_bytes_of(file, each)), None)) is not None:
             found.touched.add(uri)
             self._used.add(same)
         else:
             self._left[uri] = rows
+
+    def _ends(self, rows: Sequence[Naming]) -> Iterator[Naming]:
+        """The versions that were not continued, the latest first."""
+        # guard: a log that begins like the one before was not just touched
+        return (each for each in reversed(rows) if not self._is_continued(each))
+
+    def _add_followers(self, namings: Iterable[Naming]) -> None:
+        for each in namings:
+            if (part := each.range) is not None and each.may_have(None):
+                end = part.continues, part.from_byte, part.digest_before, each.follows
+                self._followers.setdefault(end, []).append(each)
+
+    def _is_continued(self, version: Naming) -> bool:
+        """Whether a range begins where a version ends. A longer file without that range has lost lines."""
+        return _end(version) in self._followers
+
+    def _went_on(self, version: Naming) -> bool:
+        """Whether a log went on under another name after a version."""
+        return any(each.uri != version.uri for each in self._followers.get(_end(version), ()))
+
+    def _is_elsewhere(self, version: Naming) -> bool:
+        """Whether the log that went on after a version is there under another name."""
+        ends = [version]
+        while ends:
+            followers = self._followers.get(_end(ends.pop()), [])
+            if any(each in self._used or not self._has_left(each) for each in followers):
+                return True
+            ends += followers
+        return False
 
     def _under_earlier_name(self, uri: str, file: ManifestFile) -> list[Naming]:
         """The namings of a version that a file had under an earlier name, where that version is no longer found.
@@ -219,27 +259,42 @@ class Matching:
     def _by_beginnings(self, left: Mapping[str, Collection[Naming]]) -> None:
         """Find the files that begin with a version no longer found under its own name.
 
-        A file that begins with a version of its own name is that file, whatever other names had, unless that one was
-        continued under another name.
+        A file that begins with a version of its own name, and no longer one of another name, is that file, unless that
+        one was continued under another name.
         """
-        asked = (each for each in chain(self._gone, *left.values()) if each.state == "compacted")
-        for each in dict.fromkeys(asked):
-            if each.digest and each.size_bytes:
+        asked = {*self._gone, *chain(*left.values())}
+        for each in reversed(self._namings):
+            if each in asked and each.state == "compacted" and each.digest and each.size_bytes:
                 self._beginnings.setdefault((each.size_bytes, each.digest), []).append(each)
                 self._of_length.setdefault(each.size_bytes, []).append(each)
         done = (uri for uri, rows in left.items() if not any(each.state in _NOT_DONE for each in rows))
         uris = [uri for uri in sorted(done) if not self._found.has_moved(uri)]
         shortest_first = sorted(self._beginnings)
-        self._read(uri for uri in uris if self._may_begin(uri, shortest_first, left[uri]))
-        for uri in uris:
-            own = (each for each in self._begun(uri) if each in left[uri] and each not in self._used)
-            # guard: a log that went on under another name may go on from there
-            if (version := next(own, None)) is not None and version not in self._continued:
-                self._add_begun(uri, version, left[uri])
-        for uri in uris:
-            # guard: a file that begins with a version of a deleted file is not new
-            if not self._found.has_begun(uri) and (version := self._of_any_name(uri, left[uri])) is not None:
-                self._add_begun(uri, version, left[uri])
+        asked_of: dict[int, set[str]] = {}
+        for length, digest in shortest_first:
+            asked_of.setdefault(length, set()).add(digest)
+        unread = [uri for uri in uris if self._may_begin(uri, shortest_first, left[uri])]
+        self._begins_with.update(zip(unread, self._now.beginnings_of(unread, asked_of), strict=True))
+        found = (each for uri in uris for each in (*self._same(uri), *self._begun(uri)) if each not in left[uri])
+        # guard: the lines after a version may be in a file that is known
+        self._add_followers(self._now.ranges_after({each.uri for each in found}))
+        for turn in range(3):
+            for uri in uris:
+                # guard: a file that begins with a version of a deleted file is not new
+                version = None if self._found.has(uri) else self._of_any_name(uri, left[uri])
+                if version is not None and turn == self._turn(uri, version, left[uri]):
+                    self._add_begun(uri, version, left[uri])
+
+    def _turn(self, uri: str, version: Naming, own: Collection[Naming]) -> int | None:
+        """When to decide that a file begins with a version; None if it is a new log that begins like an earlier one.
+
+        First come logs that go on under their names, then those of other names, and last those that lack lines.
+        """
+        # guard: a log that went on under another name may go on from there
+        if not self._is_continued(version):
+            return 0 if version in own else 1
+        # guard: a log that begins like the one before is new
+        return 2 if version.size_bytes < self._length(uri) and not self._is_elsewhere(version) else None
 
     def _may_begin(self, uri: str, shortest_first: Sequence[Beginning], own: Collection[Naming]) -> bool:
         """Whether a file may begin with one of the versions."""
@@ -254,32 +309,17 @@ class Matching:
                     return True
         return False
 
-    def _read(self, uris: Iterable[str]) -> None:
-        """Read the beginnings of files that were not read yet, each file once."""
-        asked: dict[int, set[str]] = {}
-        for length, digest in self._beginnings:
-            asked.setdefault(length, set()).add(digest)
-        unread = sorted(set(uris) - self._begins_with.keys())
-        self._begins_with.update(zip(unread, self._now.beginnings_of(unread, asked), strict=True))
-
     def _begun(self, uri: str) -> Iterator[Naming]:
-        """The versions that are a proper beginning of a file, the longest first."""
+        """The versions that are a proper beginning of a file, the longest first, and of these those of its name."""
         for beginning in sorted(self._begins_with.get(uri, ()), reverse=True):
             if beginning[0] < self._length(uri):
-                yield from self._beginnings[beginning]
+                yield from sorted(self._beginnings[beginning], key=lambda each: each.uri != uri)
 
     def _of_any_name(self, uri: str, own: Collection[Naming]) -> Naming | None:
         """The longest version that a file is or begins with: its own one, or one that its name no longer has."""
-        for version in (*self._same(uri), *self._begun(uri)):
-            if version in self._used:
-                continue
-            if version in own:
-                return version
-            if version in self._gone and version.uri != uri:
-                self._read([version.uri])
-                # guard: a version whose file grew in its place is not that of a copy
-                if (version.size_bytes, version.digest) not in self._begins_with[version.uri]:
-                    return version
+        for each in (*self._same(uri), *self._begun(uri)):
+            if each not in self._used and (each in own or (each.uri != uri and each in self._gone)):
+                return each
         return None
 
     def _same(self, uri: str) -> Iterator[Naming]:
@@ -310,6 +350,7 @@ class Matching:
     def _add_begun(self, uri: str, version: Naming, own: Collection[Naming]) -> None:
         """Add a file that is a version, or begins with it."""
         found, file = self._found, self._files[uri]
+        hindrance = self._hindrance(uri, list(own) if version in own else [version])
         self._used.add(version)
         if version.size_bytes == self._length(uri):
             found.renamed[uri] = version.uri
@@ -317,7 +358,7 @@ class Matching:
         behind: FileRange | str
         if version.uri != uri and self._now.version_at(version.uri) is None and version not in own:
             behind = "no other file has taken that name yet"
-        elif version in self._continued:  # guard: a version that was continued is not continued again
+        elif self._is_continued(version):  # guard: a version that was continued is not continued again
             behind = "the lines after the earlier ones are missing"
         elif self._content(uri) is not None:
             found.compressed[uri] = version
@@ -325,11 +366,13 @@ class Matching:
         else:
             behind = self._now.range_behind(file, version)
         if isinstance(behind, str):
-            went_on = "another manifest has the lines after the earlier ones" if version in self._continued else ""
-            found.replaced[uri] = Replacement(file, version, went_on or self._hindrance(uri, [version]), behind)
+            is_continued = self._is_continued(version)
+            went_on = "another manifest has the lines after the earlier ones" if is_continued else ""
+            found.replaced[uri] = Replacement(file, version, went_on or hindrance, behind)
             return
         if behind.size_bytes:
             found.grown[uri] = behind
+            found.follows[uri] = version.follows
         if behind.to_byte < self._size(uri):
             found.unfinished[uri] = behind.to_byte
 
@@ -370,12 +413,5 @@ class Matching:
         return "its earlier version exists under a different name" if rows[-1] in self._used else ""
 
 
-def _continued(namings: Sequence[Naming], *, under_other_names: bool = False) -> set[Naming]:
-    """The versions continued by ranges with rows or pending rows; of all files, or only of others."""
-    ranges = [(each.uri, each.range) for each in namings if each.range is not None and each.may_have(None)]
-    ends = {
-        (part.continues, part.from_byte, part.digest_before)
-        for uri, part in ranges
-        if uri != part.continues or not under_other_names
-    }
-    return {each for each in namings if (each.uri, each.size_bytes, each.digest) in ends}
+def _end(version: Naming) -> _End:
+    return version.uri, version.size_bytes, version.digest, version.follows

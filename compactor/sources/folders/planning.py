@@ -9,7 +9,7 @@ from compactor.core.documents.changes import Commit
 from compactor.core.documents.records import FileStatus
 from compactor.core.errors import RecordUnreadable
 from compactor.core.inputs.source_places import SourcePlace
-from compactor.core.layout import canonical
+from compactor.core.layout import canonical, is_s3
 from compactor.core.ports import ObjectInfo
 from compactor.core.versions import Beginning, version_of_beginning
 from compactor.ledger.state import State
@@ -56,6 +56,9 @@ _DOWNLOADS = (".part", ".partial", ".filepart", ".crdownload", ".download", ".tm
 """Endings of files that get another name when they are complete."""
 
 
+_BLOCK_BYTES = 4096  # the shortest block that a buffering writer writes, by default of C's library
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPlanner:
     """Plans all files in some sources.
@@ -65,6 +68,7 @@ class FolderPlanner:
         skips: Why a file is no input by its URI; see `source_files`.
         new_spill: Creates the storage for one plan's listing.
         summarised: Remembers the files of closed dates; None for no cache.
+        takes_grown: Whether new lines of files with rows are taken.
         written: Where the last complete line of files that are being written ended some seconds ago, by canonical URI;
             see `SeenFiles.last_line_end`. These lines are taken if they are still there, and more was appended.
     """
@@ -79,6 +83,7 @@ class FolderPlanner:
     summarised: SummarisedFiles | None = None
     scope: FileScope = EVERYTHING
     on_replaced: OnReplaced = "quarantine"
+    takes_grown: bool = True
     written: Mapping[str, Beginning] = field(default_factory=dict)
 
     @property
@@ -92,10 +97,8 @@ class FolderPlanner:
             limit: The most manifests to write, earliest dates first; None for no limit.
             dry_run: Claim and write nothing.
         """
-        begins_alone = self.seen.alone() if self.written and not dry_run else nullcontext(True)
-        with begins_alone as is_alone, closing(self.new_spill()) as listed:
-            # guard: two planners do not take lines of a growing file at once
-            files = _NewFiles(self if is_alone else replace(self, written={}), listed)
+        with nullcontext(True) if dry_run else self.seen.alone() as is_alone, closing(self.new_spill()) as listed:
+            files = _NewFiles(self, listed, is_alone)
             plan = self.planner.plan(files, limit=limit, dry_run=dry_run)
             if not dry_run:
                 files.remember(plan)
@@ -122,6 +125,7 @@ class _NewFiles(Source):
 
     of: FolderPlanner
     listed: FileSpill
+    is_alone: bool
     _found: Matches = field(default_factory=Matches, init=False)
     _taken: set[str] = field(default_factory=set, init=False)
     _is_all_read: bool = field(default=True, init=False)
@@ -131,7 +135,7 @@ class _NewFiles(Source):
 
     def candidates(self, plan: Plan) -> Iterator[Candidate]:
         now = self.of.state.clock.now()
-        dated = dated_files(self.of.data(plan), self.of.scope, plan, now, self._settled_part)
+        dated = dated_files(self.of.data(plan), self.of.scope, plan, now, self._taken_part)
         self.listed.add(self.of.state.meter.each("file", dated))
         self.listed.sort()
         open_ones, suspects, released = self._open_ones(plan)
@@ -154,20 +158,36 @@ class _NewFiles(Source):
                 if part is None:
                     self._leave_unsettled(plan, uri)
                     continue
+            if follows := found.follows.get(uri):
+                file = file.model_copy(update={"follows": follows})
             if part is not None:  # guard: of a file that grew, only the new lines are taken
                 file = file.model_copy(update={"range": part, "size_bytes": part.size_bytes})
             yield Candidate.of_file(each.listed.date, file)
         plan.unfinished += sorted(self._growing)
 
-    def _settled_part(self, info: ObjectInfo) -> ObjectInfo | None:
-        """The complete lines that a file had some seconds ago, as a version of it, if it still has them."""
-        uri = canonical(info.uri)
-        end = None if uri.endswith(_DOWNLOADS) else self.of.written.get(uri)
+    def _taken_part(self, info: ObjectInfo, is_settled: bool) -> ObjectInfo | None:
+        """The complete lines that a file had some seconds ago, as a version of it, if it still has them.
+
+        A settled file is taken as it is, unless its writer seems to have paused within a line.
+        """
+        uri, seen = canonical(info.uri), self.of.seen
+        # guard: a line that a buffering writer goes on with is not split
+        end = seen.torn_line(info) if is_settled and self._may_be_torn(info) else None
+        if is_settled and end is None:
+            return info
+        end = end or self.of.written.get(uri)
+        # guard: two planners do not take lines of a growing file at once
+        waits = uri.endswith(_DOWNLOADS) or not self.of.takes_grown or not self.is_alone
         # guard: lines of a file that is being written are taken once they were there for a while
-        if end is None or end != self.of.seen.last_line_end(info, end[0]):
+        if waits or end is None or end != seen.last_line_end(info, end[0]):
             return None
         self._growing.add(uri)
         return replace(info, size_bytes=end[0], etag=version_of_beginning(info.etag, end[0]), stamp="")
+
+    def _may_be_torn(self, info: ObjectInfo) -> bool:
+        """Whether a file may end with a block of a buffering writer."""
+        is_long = (info.size_bytes or 0) >= _BLOCK_BYTES and not is_s3(info.uri)
+        return is_long and not is_settled(info, self.of.state.clock.now(), UNFINISHED_SECONDS)
 
     def _leave_unclear(self, plan: Plan, found: Matches, open_ones: dict[str, Listed]) -> None:
         """Leave files that are being written, and do not just go on, until they are not."""
@@ -175,7 +195,7 @@ class _NewFiles(Source):
         for uri in sorted(self._growing & unclear):
             replacement = found.replaced.pop(uri, None)
             has_rows = replacement is not None and replacement.earlier.state == "compacted"
-            if replacement is not None and has_rows and self._settled_part(open_ones[uri].listed.info) is not None:
+            if replacement is not None and has_rows and self._taken_part(open_ones[uri].listed.info, False) is not None:
                 plan.replaced += 1
                 plan.left_out.append(left_out(replacement, "it is being written"))
                 self._growing.discard(uri)
@@ -234,6 +254,7 @@ class _NewFiles(Source):
             listed=self.listed,
             summarised=self.of.summarised,
             may_learn=may_learn,
+            takes_grown=self.of.takes_grown,
             growing=self._growing,
         )
 
@@ -259,6 +280,7 @@ class _NewFiles(Source):
         for uri, each in found.replaced.items():
             if self.of.on_replaced == "append" and uri not in suspects:
                 taken.add(uri)
+                found.follows[uri] = each.earlier.manifest_id
             elif self.of.on_replaced == "rebuild":
                 plan.replacements.append(each)
             else:

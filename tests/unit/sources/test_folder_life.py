@@ -13,6 +13,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +35,7 @@ from tests.support.harness import DiedError, Harness, dying_at
 from tests.support.memory_store import MemoryStore
 
 NAMES = ("a.ndjson", "b.ndjson", "2026-01-02-c.ndjson", "sub/d.ndjson")
+HEADING = "heading"
 FIRST_NS = 1_767_000_000 * 10**9
 
 DEATHS = (PlanCrashPoint.CLAIMED, PlanCrashPoint.PLANNED, CrashPoint.VERIFIED, CrashPoint.DECIDED, CrashPoint.PUBLISHED)
@@ -68,13 +70,15 @@ class DiskAndMemory(MemoryStore):
 class FolderLife(RuleBasedStateMachine):
     """The folder, and the harness that compacts it."""
 
+    reading: ClassVar[dict[str, str]] = {}
+
     @initialize()
     def begin(self) -> None:
         self.top = Path(tempfile.mkdtemp())
         self.raw = self.top / "raw"
         self.raw.mkdir()
         self.harness = Harness(
-            reading={"allowed_prefixes": [str(self.raw)]}, schema={"metadata_columns": ["_source_file"]}
+            reading={"allowed_prefixes": [str(self.raw)], **self.reading}, schema={"metadata_columns": ["_source_file"]}
         )
         self.harness.store = DiskAndMemory(self.harness, str(self.raw))
         self.ids, self.times = itertools.count(1), itertools.count(FIRST_NS, 10**9)
@@ -85,6 +89,7 @@ class FolderLife(RuleBasedStateMachine):
         ]()  # the originals since the last call: without them, nothing tells that these were copied
         self.unfinished = set[str]()  # whose last lines a later call takes
         self.meanwhile: list[partial[None]] = []  # what happens while a call waits
+        self.heading = b""  # the first line of each new file
         self.moved = set[str]()  # since the last call, which only a call can tell from new ones once they are copied
 
     def teardown(self) -> None:
@@ -94,7 +99,7 @@ class FolderLife(RuleBasedStateMachine):
     @rule(name=names, number=st.integers(1, 3))
     def write(self, name: str, number: int) -> None:
         """A new file, or one in the place of another."""
-        self._write(name, self._lines(number), next(self.times))
+        self._write(name, self.heading + self._lines(number), next(self.times))
 
     @rule(name=names, is_whole=st.booleans())
     def append(self, name: str, is_whole: bool = True) -> None:
@@ -281,15 +286,19 @@ class FolderLife(RuleBasedStateMachine):
 
     def _check(self, left_out: list[LeftOut]) -> None:
         found = Counter(self.rows())
-        assert max(found.values(), default=0) <= 1
+        assert max((number for each, number in found.items() if each != HEADING), default=0) <= 1
         assert not self.harness.rejects(), "a line was read with the NUL bytes before it"
         verified = self.harness.verification()
         named = {each.uri for each in (*left_out, *verified.quarantined_files)} | self.unfinished
+        headings = 0
         for path in filter(Path.is_file, self.raw.rglob("*")):
             if str(path) not in named:
                 content = path.read_bytes()
-                missing = set(ids(gzip.decompress(content) if path.suffix == ".gz" else content)) - found.keys()
+                there = ids(gzip.decompress(content) if path.suffix == ".gz" else content)
+                missing = set(there) - found.keys()
                 assert not missing, f"{path}: {missing} nowhere"
+                headings += HEADING in there
+        assert found[HEADING] >= headings
         assert (verified.discrepancies, verified.unfinished) == ([], 0)
 
     def rows(self) -> list[str]:
@@ -477,6 +486,43 @@ def test_a_log_that_was_gone_for_a_while(name: str) -> None:
     life.teardown()
 
 
+@pytest.mark.parametrize("rotates", ["rename", "copy"])
+def test_a_log_that_begins_like_the_rotated_one(rotates: str) -> None:
+    """Its first line has no time, so it is the one that the earlier log began with: each is a row."""
+    life = FolderLife()
+    life.begin()
+    first = b'{"id": "%b"}\n' % HEADING.encode()
+    for number in range(3):
+        life._write("a.ndjson", first, next(life.times))
+        for _ in range(2):
+            life.compact("quarantine", None)
+            assert Counter(life.rows())[HEADING] == number + 1
+            life.append("a.ndjson")
+        life.compact("quarantine", None)
+        assert len(life.rows()) == 3 * (number + 1)
+        if rotates == "rename":
+            life.rename("a.ndjson", NAMES[1 + number])
+        else:
+            life._write(NAMES[1 + number], (life.raw / "a.ndjson").read_bytes(), next(life.times))
+    life.teardown()
+
+
+def test_a_log_that_begins_like_one_that_went_on_elsewhere() -> None:
+    """That one is known by now, and nothing but its range tells that the log before both has its later lines."""
+    life = FolderLife()
+    life.begin()
+    life.heading = b'{"id": "%b"}\n' % HEADING.encode()
+    life.write("a.ndjson", 0)
+    life.compact("quarantine", None)
+    life.copy_and_truncate("a.ndjson", "b.ndjson", 2, grown=True)
+    for _ in range(2):
+        life.compact("quarantine", None)
+    life.write("2026-01-02-c.ndjson", 1)
+    life.compact("quarantine", None)
+    assert Counter(life.rows())[HEADING] == 2
+    life.teardown()
+
+
 def test_files_that_grow_and_are_renamed() -> None:
     """Between two calls, one in the place of the other: each line is a row once, or its file is named."""
     life = FolderLife()
@@ -536,6 +582,7 @@ def test_a_history_of_logs(seed: int) -> None:
     random, life = Random(seed), FolderLife()
     name = lambda: random.choice(NAMES[:3])  # noqa: E731
     life.begin()
+    life.heading = b'{"id": "%b"}\n' % HEADING.encode() if seed % 2 else b""
     doings = {
         lambda: life.compact(random.choice(("quarantine", "quarantine", "rebuild")), None): 10,
         lambda: life.compact("quarantine", random.choice(DEATHS)): 3,
@@ -544,7 +591,7 @@ def test_a_history_of_logs(seed: int) -> None:
         lambda: life.append(name()): 6,
         lambda: life.append(name(), is_whole=False): 1,
         lambda: life.finish(name()): 1,
-        lambda: life.write(name(), random.randint(1, 2)): 2,
+        lambda: life.write(name(), random.randint(0 if life.heading else 1, 2)): 2,
         lambda: life.rename(name(), name()): 2,
         lambda: life.rotate(name(), name()): 2,
         lambda: life.copy_and_truncate(name(), name(), random.randint(0, 2), random.random() < 0.5): 3,

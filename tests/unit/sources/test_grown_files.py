@@ -165,6 +165,18 @@ def test_a_copy_of_what_a_file_was_before_it_grew(life: FolderLife) -> None:
     assert len(life.rows()) == 6 + 1 + 2 + 3
 
 
+def test_a_copy_of_a_file_that_is_still_written(life: FolderLife) -> None:
+    """The copy is new, though the file waits and no listing has it as it was."""
+    before = (life.raw / "a.ndjson").read_bytes()
+    life.append("a.ndjson")
+    os.utime(life.raw / "a.ndjson", (life.harness.clock.now().timestamp(),) * 2)
+    life._write("d.ndjson", before + life._lines(1), next(life.times))
+    replace(life.planner("quarantine"), scope=FileScope(settle_seconds=2)).plan()
+    life.harness.clock.advance(60)
+    assert asked(life)[1] == []
+    assert len(life.rows()) == 6 + 1 + 3
+
+
 def test_a_file_that_lost_lines_is_replaced(life: FolderLife) -> None:
     """It begins with its first version, but not with the lines that followed: some of those may come again."""
     before = (life.raw / "a.ndjson").read_bytes()
@@ -251,6 +263,42 @@ def test_an_unfinished_line_that_was_just_written(life: FolderLife) -> None:
     life.harness.clock.advance(1)
     plan = life.planner("quarantine").plan()
     assert ([each.reason for each in plan.left_out], plan.unfinished) == (["unfinished"], [])
+
+
+@pytest.mark.parametrize("length", [4096, 300])
+def test_a_block_of_a_buffering_writer(life: FolderLife, length: int) -> None:
+    """It ends inside a line, and the next one comes later: what is long enough for a block waits for it."""
+    rows, content = len(life.rows()), life._lines(length // 10)
+    now_ns = int(life.harness.clock.now().timestamp() * 10**9)
+    life._write("sub/d.ndjson", content[:length], now_ns - 10 * 10**9)
+    assert life._call("quarantine", None) == []
+    is_block = length == 4096
+    assert len(life.rows()) - rows == content[:length].count(b"\n")
+    assert life.unfinished == ({f"{life.raw}/sub/d.ndjson"} if is_block else set())
+    assert len(life.harness.rejects()) == (0 if is_block else 1)
+    life._write("sub/d.ndjson", content, now_ns, in_place=True)
+    life.harness.clock.advance(3600)
+    assert [each.reason for each in life._call("quarantine", None)] == ([] if is_block else ["replaced"])
+    assert not is_block or len(life.rows()) - rows == length // 10
+    life.teardown()
+
+
+def test_grown_files_that_wait_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By setting, an appended file is like a replaced one, also while it is written."""
+    monkeypatch.setattr(FolderLife, "reading", {"on_grown": "quarantine"})
+    life = FolderLife()
+    life.begin()
+    life.write("a.ndjson", 2)
+    life.compact("quarantine", None)
+    life.append("a.ndjson")
+    [found] = life._call("quarantine", None)
+    assert found.reason == "replaced"
+    assert found.detail.endswith('and begins with its earlier content: input.on_grown is "quarantine"')
+    life.compact("quarantine", None, "a.ndjson")
+    assert len(life.rows()) == 2
+    assert life._call("rebuild", None) == []
+    assert len(life.rows()) == 5
+    life.teardown()
 
 
 def test_lines_in_two_ranges_are_found(life: FolderLife) -> None:

@@ -82,6 +82,9 @@ class Now:
     def content_of(self, _file: ManifestFile, _most_bytes: int) -> Beginning | None:
         return None
 
+    def ranges_after(self, _: object) -> tuple[()]:
+        return ()
+
     def beginnings_of(self, uris: Sequence[str], _: AskedBeginnings) -> list[set[Beginning]]:
         return [set() for _ in uris]
 

@@ -284,6 +284,14 @@ class LocalSeenFiles:
             return (start + len(lines), hashlib.blake2b(lines, digest_size=16).hexdigest()) if lines else None
         return None
 
+    def torn_line(self, file: ObjectInfo) -> Beginning | None:
+        with suppress(TryAgainError, AccessError):
+            if self._bytes(file, file.size_bytes - 1, 1) != b"\n":
+                end = self.last_line_end(file)
+                is_record = end is not None and self.has_lines(self._bytes(file, end[0], _LOOK_BYTES))
+                return None if is_record else end
+        return None
+
     def passed(self, versions: Iterable[Version]) -> set[Version]:
         known = (each for each in versions if is_text(each[0]))
         return set(self._found("SELECT uri, etag FROM passed WHERE uri = ? AND etag = ?", known))
