@@ -24,7 +24,7 @@ def send_checksum_first(params: dict[str, Any], **_: object) -> None:
     body = params["body"]
     if isinstance(body, BytesIO) and isinstance(checksum, dict) and checksum["algorithm"] == "crc32":
         checksum["in"] = "header"
-        params["headers"][checksum["name"]] = b64encode(crc32(body.getbuffer()).to_bytes(4, "big")).decode()
+        params["headers"][checksum["name"]] = b64encode(crc32(body.getvalue()).to_bytes(4, "big")).decode()
 
 
 _PART_BYTES = 16 * 1024 * 1024  # an object has at most 10,000 [S3 API], so it can have 156 GiB
@@ -53,12 +53,18 @@ class S3Writer:
         # guard: a new object on S3 never replaces an existing one
         self._only_new: dict[str, Any] = {"IfNoneMatch": "*"} if only_new else {}
         self._marked: dict[str, Any] = {"Metadata": {_WRITER: uuid4().hex}} if only_new else {}
-        self._filling = BytesIO()
+        # In turn: memory that is used again is there, and new memory takes as long as sending it.
+        self._bodies = [BytesIO() for _ in range(_PARTS_UNDER_WAY + 1)]
         self._upload: dict[str, str] = {}
         self._threads = ThreadPoolExecutor(_PARTS_UNDER_WAY, thread_name_prefix="upload")
         self._parts: list[Future[dict[str, Any]]] = []
         self._has_hole = False
         self._is_aborted = False
+
+    @property
+    def _filling(self) -> BytesIO:
+        """The part that is being filled. The one that had its body before was sent."""
+        return self._bodies[len(self._parts) % len(self._bodies)]
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -92,12 +98,13 @@ class S3Writer:
                 self._upload = {**self._object, "UploadId": begun["UploadId"]}
             if len(self._parts) >= _PARTS_UNDER_WAY:
                 self._parts[-_PARTS_UNDER_WAY].result()
+            self._filling.truncate()
             self._filling.seek(0)
             self._parts.append(self._threads.submit(self._send, len(self._parts) + 1, self._filling))
         except BaseException:
             self._has_hole = True
             raise
-        self._filling = BytesIO()
+        self._filling.seek(0)
 
     def _send(self, number: int, body: BytesIO) -> dict[str, Any]:
         with translated(self._uri):
