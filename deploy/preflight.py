@@ -264,7 +264,7 @@ class Preflight:
     def _price(self) -> Iterator[tuple[State, str]]:
         size, region = self._size(), self.session.region_name
         known = region if region in REGIONS else REGIONS[0]
-        hourly = size.price_in(prices_of(known)).dollars_per_hour(size.dpu)
+        hourly = sum(line.dollars_per_hour for line in size.lines_in(prices_of(known)))
         shown = f"{size}: up to ${hourly:.2f} an hour, ${hourly * HOURS_A_MONTH:,.0f} a month"
         yield "ok", f"{shown}, at the prices of {known} of {AS_OF}"
         if known != region:

@@ -1,6 +1,7 @@
 """The job, deployment and topic priced by the cost commands: options and estimate."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import click
@@ -8,14 +9,37 @@ import click
 from compactor.cli.parameters import FiniteRange
 from compactor.core.rules.sharding import MAX_SHARDS
 from compactor.cost.cost import REFERENCE_RATIO, Deployment, Estimate, Shape, estimate
-from compactor.cost.prices import DPU_PER_WORKER, FIRST_REGION, GLUE_VERSIONS, SHIPPED, Load, PricedJob, prices_of
+from compactor.cost.prices import (
+    DPU_PER_WORKER,
+    FIRST_REGION,
+    GLUE_VERSIONS,
+    SHIPPED,
+    Load,
+    PricedJob,
+    Runtime,
+    prices_of,
+)
 from compactor.cost.topic_cost import Service, TopicInput
 from compactor.engines.engine import EngineName
 from compactor.settings.sections import Builder, Control, Convert, Output, Stream
 from compactor.settings.settings import Settings
 from compactor.wiring.engine_choice import engine_choice
 
+_RUNTIMES: dict[str, Runtime] = {"Glue": "glue", "EMR Serverless": "emr", "ECS": "ecs"}
+_TASK_SIZES = tuple(f"{vcpu}x{gb}" for vcpu, gb in ((0.25, 0.5), (0.5, 1), (1, 2), (2, 4), (4, 8), (8, 16), (16, 32)))
+
 _OPTIONS = (
+    click.option(
+        "--runtime",
+        type=click.Choice(get_args(Runtime)),
+        help="What runs the job; default: as in the settings, else glue. machine: one of your own.",
+    ),
+    click.option(
+        "--task-size",
+        type=click.Choice(_TASK_SIZES),
+        default="2x4",
+        help="vCPU and GB of a task on ecs or of a machine; there is one for each shard.",
+    ),
     click.option(
         "--worker-type", type=click.Choice(DPU_PER_WORKER), default=SHIPPED.worker_type, help="Glue worker type."
     ),
@@ -75,8 +99,19 @@ def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def priced_job(options: Mapping[str, Any], settings: Settings | None) -> PricedJob:
     """The workers of all jobs together."""
-    jobs = len(settings.jobs) if settings else 1
-    return PricedJob(options["worker_type"], options["workers"] * jobs, options["glue_version"])
+    jobs, runtime = len(settings.jobs) if settings else 1, _runtime(options, settings)
+    kind, workers = options["worker_type"], options["workers"]
+    if _lists(runtime):
+        kind, workers = options["task_size"], options["shards"] or (settings.control.shards if settings else 1)
+    return PricedJob(kind, workers * jobs, options["glue_version"], runtime=runtime)
+
+
+def _runtime(options: Mapping[str, Any], settings: Settings | None) -> Runtime:
+    return options["runtime"] or (_RUNTIMES[settings.service] if settings else "glue")
+
+
+def _lists(runtime: Runtime) -> bool:
+    return runtime in {"ecs", "machine"}
 
 
 def region_of(options: Mapping[str, Any], settings: Settings | None) -> str:
@@ -90,10 +125,11 @@ def priced_load(load: Load, options: Mapping[str, Any], settings: Settings | Non
     Raises:
         click.UsageError: An option conflicts with `--topic`.
     """
+    shape = shape_of(settings, options["engine"], ratio, options["shards"])
     return estimate(
         load,
         priced_job(options, settings),
-        shape_of(settings, options["engine"], ratio, options["shards"]),
+        replace(shape, engine="native", lists=True) if _lists(_runtime(options, settings)) else shape,
         Deployment(
             input_days=options["input_days"],
             output_days=options["output_days"],

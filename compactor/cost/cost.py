@@ -97,7 +97,10 @@ def of_shards(shards: int) -> Requests:
 
 
 OF_TRIGGER = Requests(gets=20, puts=15)
-"""One micro-batch without its manifests: listing the watched prefix, writing the checkpoint. Assumed."""
+"""One micro-batch of Spark without its manifests: listing the watched prefix, writing the checkpoint. Assumed."""
+
+OF_LISTING = Requests(puts=1)
+"""The same of a job without Spark, for up to 1,000 waiting manifests. Counted."""
 
 
 def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
@@ -194,6 +197,7 @@ class Shape:
     ratio: float = REFERENCE_RATIO  # Parquet bytes per input byte
     shards: int = 1  # how many jobs share the manifests
     in_place: bool = False  # whether output files are written where a table lists them, without a copy
+    lists: bool = False  # whether a job without Spark lists the manifests
 
     @property
     def triggers_per_hour(self) -> float:
@@ -300,7 +304,6 @@ def estimate(
         *_services(load, shape, events, has_files=has_files),
         *_extras(events, sum(quantity for _, _, _, quantity, _ in s3), deployment),
     ]
-    glue = CostLine("Glue", "DPU-hours", "given", job.dpu, job.price_in(prices))
     # The additional cost of a NAT gateway for a job in a VPC without a gateway endpoint for S3
     nat: Item = "NAT", "GB", "counted", load.bytes_per_hour * (1 + shape.ratio) / GIB, "nat_gb"
     return Estimate(
@@ -309,7 +312,7 @@ def estimate(
         shape=shape,
         manifests_per_hour=manifests,
         outputs_per_manifest=outputs,
-        lines=(glue, *priced(items, prices)),
+        lines=(*job.lines_in(prices), *priced(items, prices)),
         kept=priced(_kept(load, shape.ratio, deployment, has_files=has_files), prices),
         nat=priced([nat], prices)[0],
         producers=producer_lines(topic, prices) if topic else (),
@@ -329,7 +332,9 @@ def _s3(load: Load, shape: Shape, manifests: float, outputs: int, events: float,
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_one * manifests + one_pass + beats),
         _of_engine(load, shape, manifests, outputs),
-        ("stream", "assumed", OF_TRIGGER * shape.triggers_per_hour),
+        ("listing", "counted", OF_LISTING * shape.triggers_per_hour)
+        if shape.lists
+        else ("stream", "assumed", OF_TRIGGER * shape.triggers_per_hour),
         ("functions", "assumed", functions),
     )
     for who, basis, requests in sets:

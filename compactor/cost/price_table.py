@@ -12,9 +12,11 @@ SOURCE = "public list price, as quoted by third parties"
 UNSEEN = "third parties; AWS's page was not seen"
 
 _TOPICS = "2026-11-24"
+_SERVICES = "2026-12-01"
 _MSK = f"{UNSEEN}: gist.github.com/EverettBerry/d24aa940ad43c313803248cea6366682, of 2022"
 _BROKER = f"{UNSEEN}: notes on MSK in public repositories, among them Gilgamech/OfferingOverview"
 _KINESIS = f"{UNSEEN}: c3x.dev/resources/aws/aws_kinesis_stream, i05nagai/memorandum"
+_TASKS = f"{UNSEEN}: guides to Fargate's prices and tables in public repositories, which agree"
 _ON_DEMAND = f"{UNSEEN}: comparisons of queues in public repositories, which agree"
 
 
@@ -41,6 +43,21 @@ LISTED = {
         0.308, 1, "DPU-hour of Glue 6.0, billed by the second, with at least a minute per run", is_unseen=True
     ),
     "glue_6_memory_dpu_hour": Listed(0.364, 1, "memory-optimised DPU-hour of Glue 6.0", is_unseen=True),
+    "emr_vcpu_hour": Listed(
+        0.052624, 1, "vCPU-hour of EMR Serverless", elsewhere={"eu-central-1": 0.060528}, source=_TASKS, as_of=_SERVICES
+    ),
+    "emr_gb_hour": Listed(
+        0.0057785, 1, "GB-hour of EMR Serverless", elsewhere={"eu-central-1": 0.006643}, source=_TASKS, as_of=_SERVICES
+    ),
+    "ecs_vcpu_hour": Listed(
+        0.04048, 1, "vCPU-hour of Fargate on x86", elsewhere={"eu-central-1": 0.04656}, source=_TASKS, as_of=_SERVICES
+    ),
+    "ecs_gb_hour": Listed(
+        0.004445, 1, "GB-hour of Fargate on x86", elsewhere={"eu-central-1": 0.00511}, source=_TASKS, as_of=_SERVICES
+    ),
+    "machine_vcpu_hour": Listed(
+        0.0425, 1, "vCPU-hour of an EC2 instance with 2 GB per vCPU (c5.large)", source=_TASKS, as_of=_SERVICES
+    ),
     "s3_put": Listed(0.005, 1000, "PUT, COPY, POST or LIST request, S3 Standard", elsewhere={"eu-central-1": 0.0054}),
     "s3_get": Listed(
         0.0004, 1000, "GET or HEAD request, S3 Standard; DELETE is free", elsewhere={"eu-central-1": 0.00043}

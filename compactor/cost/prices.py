@@ -1,7 +1,7 @@
-"""The cost of a Glue job by its workers, at list prices."""
+"""The cost of a job by its workers, at list prices."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, Protocol
 
@@ -63,6 +63,11 @@ DPU_PER_WORKER = {
 }
 """DPU per worker, by type. R types are memory-optimised [Glue developer guide, worker types]."""
 
+VCPU_PER_DPU, GB_PER_DPU = 4, 16  # of G types [Glue developer guide, worker types]
+
+Runtime = Literal["glue", "emr", "ecs", "machine"]
+"""What runs the job: a service of AWS, or a machine, by systemd or Kubernetes."""
+
 GLUE_VERSIONS = ("4.0", "5.0", "5.1", "6.0")  # those with a known price
 DOLLARS = ("dollars_per_hour", "dollars_per_month")  # the properties of an hourly cost
 
@@ -82,38 +87,49 @@ class HourlyCost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JobSize(HourlyCost):
-    """The workers of a Glue job."""
+    """The workers of a job."""
 
-    worker_type: str  # worker type, such as `G.2X`
+    worker_type: str  # worker type, such as `G.2X`; on `ecs` and `machine`, vCPU and GB, such as `2x4`
     workers: int  # number of workers, including the driver
-    glue_version: str  # Glue version, such as `6.0`
+    glue_version: str  # Glue version, such as `6.0`; elsewhere without effect
+    runtime: Runtime = field(default="glue", kw_only=True)  # what runs it
 
     @property
     def dpu(self) -> float:
-        """DPU of all workers together."""
-        return DPU_PER_WORKER[self.worker_type] * self.workers
+        """DPU of all workers together; 0 for tasks."""
+        return DPU_PER_WORKER.get(self.worker_type, 0.0) * self.workers
 
     @property
     def is_priced(self) -> bool:
         """Whether the price of these workers on this version is known."""
         return self.worker_type in DPU_PER_WORKER and self.glue_version in GLUE_VERSIONS
 
-    @property
-    def price(self) -> Price:
-        return self.price_in(PRICES)
+    def lines_in(self, prices: Mapping[str, Price]) -> tuple["CostLine", ...]:
+        """The workers' items in a region's prices."""
+        if self.runtime == "glue":
+            version = "glue_6" if self.glue_version == "6.0" else "glue"
+            name = f"{version}_memory_dpu_hour" if self.worker_type.startswith("R.") else f"{version}_dpu_hour"
+            return priced([("Glue", "DPU-hours", "given", self.dpu, name)], prices)
+        service = {"emr": "EMR", "ecs": "Fargate", "machine": "EC2"}[self.runtime]
+        vcpu, gb = (self.workers * each for each in self._vcpu_and_gb())
+        items: list[Item] = [(service, "vCPU-hours", "given", vcpu, f"{self.runtime}_vcpu_hour")]
+        if self.runtime != "machine":  # whose price includes its memory
+            items.append((service, "GB-hours", "given", gb, f"{self.runtime}_gb_hour"))
+        return priced(items, prices)
 
-    def price_in(self, prices: Mapping[str, Price]) -> Price:
-        """The price of a DPU-hour in a region's prices."""
-        version = "glue_6" if self.glue_version == "6.0" else "glue"
-        return prices[f"{version}_memory_dpu_hour" if self.worker_type.startswith("R.") else f"{version}_dpu_hour"]
+    def _vcpu_and_gb(self) -> tuple[float, float]:
+        if dpu := DPU_PER_WORKER.get(self.worker_type):
+            return VCPU_PER_DPU * dpu, GB_PER_DPU * dpu
+        vcpu, _, gb = self.worker_type.partition("x")
+        return float(vcpu), float(gb)
 
     @property
     def dollars_per_hour(self) -> float:
-        return self.price.dollars_per_hour(self.dpu)
+        return sum(line.dollars_per_hour for line in self.lines_in(PRICES))
 
     @property
     def compared(self) -> "PricedJob":
-        """A common job on the same Glue version."""
+        """A common job on Glue, of the same version."""
         return PricedJob(CLASSIC.worker_type, CLASSIC.workers, self.glue_version)
 
     @property
@@ -122,12 +138,16 @@ class JobSize(HourlyCost):
         return self.dollars_per_hour / self.compared.dollars_per_hour
 
     def __str__(self) -> str:
-        return f"{self.workers} x {self.worker_type}, Glue {self.glue_version}"
+        workers = f"{self.workers} x {self.worker_type}"
+        if self.runtime == "glue":
+            return f"{workers}, Glue {self.glue_version}"
+        places = {"emr": "on EMR Serverless", "ecs": "vCPU and GB on ECS", "machine": "vCPU and GB on EC2"}
+        return f"{workers} {places[self.runtime]}"
 
 
 @as_document(shows=("dpu", *DOLLARS))
 class PricedJob(JobSize):
-    """A Glue job's workers, with their price."""
+    """A job's workers, with their price."""
 
 
 CLASSIC = PricedJob("G.2X", 10, "6.0")

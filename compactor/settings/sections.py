@@ -263,16 +263,14 @@ class Emr(Section):
 
 
 class Ecs(Section):
-    """The ECS cluster that runs the job without Spark. Without it, the job runs on Glue."""
+    """The ECS cluster that runs the job without Spark."""
 
-    cluster: ClusterName = _key("", "name of the cluster; empty: the job runs on Glue")
-    task_definition: ClusterName = _key("", "family of the task definition")
-    subnets: Texts = _key((), "ids of the subnets in which tasks run")
-    security_groups: Texts = _key((), "ids of the security groups of tasks")
-    public_ip: bool = _key(False, "true: a task has a public address, which it needs in a public subnet")
-    capacity_provider: ClusterName = _key(
-        "FARGATE", 'where tasks run: "FARGATE", "FARGATE_SPOT" or a provider of instances'
-    )
+    cluster: ClusterName = _key("", "its name; empty: none")
+    task_definition: ClusterName = _key("", "its family")
+    subnets: Texts = _key((), "ids")
+    security_groups: Texts = _key((), "ids")
+    public_ip: bool = _key(False, "true: tasks have a public address")
+    capacity_provider: ClusterName = _key("FARGATE", '"FARGATE", "FARGATE_SPOT" or one of instances')
 
 
 class Retention(Section):

@@ -137,21 +137,20 @@ CATALOGUE: Mapping[str, LogEvent] = {
     ),
     "run.alive": _info(
         "the job takes its turns; every 5 minutes",
-        {"memory_bytes": "resident memory; null if unknown", "peak_memory_bytes": "most so far"},
+        {"memory_bytes": "resident", "peak_memory_bytes": "most so far"},
     ),
     "run.asked_to_stop": _info("stop requested; the run ends after its batch"),
     "run.ended": _info(
-        "the run ended in order; with `--log-format json`, instead of the printed summary",
+        "a run with `--log-format json` ended in order",
         {
             "manifests": "committed",
             "dead_letters": "manifests",
             "quarantined_files": "how many",
-            "waiting": "manifests for a retry or an operator",
-            "input_bytes": "compacted",
+            "waiting": "manifests",
             "rows": "how many",
             "rejected_lines": "how many",
             "seconds": "since its start",
-            "peak_memory_bytes": "most resident memory; null if unknown",
+            "peak_memory_bytes": "see run.alive",
         },
     ),
     "run.heartbeat_failed": _warning(

@@ -112,7 +112,7 @@ def test_no_room(job: EcsJob, ecs: EcsStandIn) -> None:
     ],
 )
 def test_the_state_of_a_task(job: EcsJob, ecs: EcsStandIn, change: dict[str, Any], state: JobState, error: str) -> None:
-    """By its status, what is wanted of it, why it stopped, and the exit code of the job: 3 only asks for a look."""
+    """By its status, what is wanted of it, why it stopped, and the exit code of the job: 3 is no failure."""
     ecs.set(started(job), **change)
     [run] = job.list(LONG_AGO)
     assert (run.state, run.error, run.ended_at is None) == (state, error, state.is_living)

@@ -143,3 +143,42 @@ def test_four_jobs_are_as_fast_as_one_on_the_same_cores(tmp_path: Path, manifest
         assert lake.attempts() == manifests, "nothing was done twice"
         lake.check_exact()
     assert seconds[4] < 2 * seconds[1]
+
+
+ON_SPARK = {
+    "COMPACTOR_STREAM__SOURCE": "spark",
+    "COMPACTOR_CONVERT__ENGINE": "spark",
+    "COMPACTOR_SPARK__CONF": '{"spark.master": "local[1]", "spark.ui.enabled": "false"}',
+}
+
+
+def test_a_move_to_the_service_and_back_under_load(lake: ShardLake) -> None:
+    """A driver of Spark and a job without it work on one ledger for a while, there and back; each of them commits."""
+
+    def wait_for_more() -> None:
+        so_far = len(lake.done())
+        lake.seconds_until(lambda: len(lake.done()) >= so_far + 10, START_SECONDS)
+
+    with load(lake):
+        lake.start("", env=ON_SPARK)
+        lake.jobs["driver"] = lake.jobs.pop("")
+        wait_for_more()
+        lake.start("")
+        lake.seconds_until(lambda: len(lake.runs_at_work()) == 2, START_SECONDS)
+        wait_for_more()
+        lake.signal("driver", signal.SIGTERM)
+        assert lake.jobs.pop("driver").wait(120) == 0
+        wait_for_more()
+        lake.jobs["service"] = lake.jobs.pop("")
+        lake.start("", env=ON_SPARK)
+        lake.seconds_until(lambda: lake.has_begun(""), START_SECONDS)
+        lake.signal("service", signal.SIGTERM)
+        assert lake.jobs.pop("service").wait(60) == 0
+        lake.seconds_until(lambda: len(lake.runs_at_work()) == 3, START_SECONDS)
+        wait_for_more()
+    lake.seconds_until_all_done(120)
+    shares = sorted(lake.runs_at_work().values())
+    tell(f"driver, service, driver: {shares} manifests; {lake.attempts()} attempts, {len(lake.delivered)} manifests")
+    assert lake.stop() == [0]
+    assert sum(shares) == len(lake.delivered)
+    lake.check_exact()

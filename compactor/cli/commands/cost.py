@@ -135,7 +135,7 @@ def actual(invocation: Invocation, *, days: float | None, as_json: bool, **optio
     """
     settings = invocation.deployment()
     job, region = priced_job(options, settings), region_of(options, settings)
-    hourly = job.price_in(prices_of(region)).dollars_per_hour(job.dpu)
+    hourly = sum(line.dollars_per_hour for line in job.lines_in(prices_of(region)))
     apps = {each.name: App(each) for each in (settings.streams or (settings,))}
     recent = common_commits({name: each.ledger.recent() for name, each in apps.items()}, RECENT_SLOTS)
     commits = [commit for found in recent.values() for commit in found]
@@ -227,7 +227,10 @@ def _load_fields(found: Estimate, jobs: int) -> list[Field]:
     hourly = f"{size(load.bytes_per_hour)} an hour, {rate(load.bytes_per_hour, 3600)}"
     return [
         ("load", hourly if found.producers else f"{_files(load)}: {hourly}"),
-        ("job", f"{job}: {job.dpu:g} DPU around the clock, {_drivers(jobs)}"),
+        (
+            "job",
+            f"{job}: {job.dpu:g} DPU around the clock, {_drivers(jobs)}" if job.dpu else f"{job}, around the clock",
+        ),
         ("engine", f"{shape.engine}; choose a different one with --engine"),
         ("makes", f"{made}, at {shape.ratio:.2f} Parquet bytes per input byte"),
     ]

@@ -62,6 +62,7 @@ def test_as_json() -> None:
         "worker_type": "G.1X",
         "workers": 4,
         "glue_version": "5.1",
+        "runtime": "glue",
         "dpu": 4,
         "dollars_per_hour": 1.76,
         "dollars_per_month": 1284.8,

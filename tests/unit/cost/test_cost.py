@@ -118,6 +118,36 @@ def test_workers(worker_type: str, workers: int, version: str, dpu: float, hour:
     assert job.dollars_per_hour * 730 == pytest.approx(month)
 
 
+@pytest.mark.parametrize(
+    ("job", "items", "hour"),
+    [
+        # 3 workers of 4 vCPU and 16 GB; 2 tasks of 2 vCPU and 4 GB; 2 machines of 2 vCPU
+        (PricedJob("G.1X", 3, "6.0", runtime="emr"), [("EMR", 12), ("EMR", 48)], 12 * 0.052624 + 48 * 0.0057785),
+        (PricedJob("2x4", 2, "6.0", runtime="ecs"), [("Fargate", 4), ("Fargate", 8)], 4 * 0.04048 + 8 * 0.004445),
+        (PricedJob("2x4", 2, "6.0", runtime="machine"), [("EC2", 4)], 0.17),
+    ],
+    ids=str,
+)
+def test_workers_elsewhere(job: PricedJob, items: list[tuple[str, float]], hour: float) -> None:
+    """A job that Glue does not run costs its virtual CPUs and its memory, at the prices of the service."""
+    lines = job.lines_in(PRICES)
+    assert [(line.service, line.quantity) for line in lines] == items
+    assert job.dollars_per_hour == pytest.approx(hour)
+    assert {line.price.as_of for line in lines} == {"2026-12-01"}
+
+
+def test_a_job_without_spark_lists() -> None:
+    """It asks S3 for the waiting manifests, instead of writing a checkpoint for each micro-batch."""
+    job, load = PricedJob("2x4", 1, "6.0", runtime="ecs"), Load(1_000_000, 1000)
+    lists, streams = (
+        {line.item: line.quantity for line in estimate(load, job, replace(SHAPE, engine="native", lists=lists)).lines}
+        for lists in (True, False)
+    )
+    triggers = 3600 / SHAPE.trigger_interval_seconds
+    assert lists.keys() ^ streams.keys() == {"PUT, listing", "GET, stream", "PUT, stream"}
+    assert (lists["PUT, listing"], streams["PUT, stream"]) == (triggers, 15 * triggers)
+
+
 def test_every_worker_has_a_price() -> None:
     """Every type of worker costs something on every version of Glue, and every price has its source and date."""
     assert all(PricedJob(name, 2, version).dollars_per_hour > 0 for name in DPU_PER_WORKER for version in GLUE_VERSIONS)

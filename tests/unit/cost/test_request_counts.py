@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from compactor.adapters.listed_manifests import ListedManifests
 from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.rules.sharding import Shard
@@ -152,6 +153,16 @@ def test_jobs_side_by_side() -> None:
     del calls["any"]
     assert requests_of(calls) * (3600 / REFRESH_SECONDS) * 3 == cost.of_shards(3)
     assert cost.of_shards(1) == Requests()
+
+
+def test_a_listing() -> None:
+    """A job without Spark looks for waiting manifests by one listing."""
+    harness = Harness()
+    store = FaultyStore(harness.store)
+    source = ListedManifests(store, harness.layout.manifests_folder)
+    source.start(lambda _: None, once=True)
+    assert source.wait(60)
+    assert counted(store) == cost.OF_LISTING
 
 
 def test_a_heartbeat() -> None:

@@ -155,7 +155,6 @@ def _log(report: RunReport, seconds: float) -> None:
         dead_letters=report.dead_lettered,
         quarantined_files=report.quarantined_files,
         waiting=len(report.failures) + len(report.stuck),
-        input_bytes=report.input_bytes,
         rows=report.records,
         rejected_lines=report.rejected_lines,
         seconds=round(seconds, 3),
