@@ -1,8 +1,10 @@
 """Reads stored Parquet files with ranged reads."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count, repeat
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +12,9 @@ import pyarrow.parquet as pq
 
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
-from compactor.schema.column_types import parse_type
+from compactor.schema.column_types import ColumnType, parse_type, spelled_key
 from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
-from compactor.schema.schema import RESCUED_TYPE
+from compactor.schema.schema import RESCUED_COLUMN
 
 FIELD_ID = b"PARQUET:field_id"
 """Arrow's metadata key for a column's id."""
@@ -153,6 +155,10 @@ def type_name(found: pa.DataType) -> str:
     """The name of a column's type in `compactor.schema.column_types`, or pyarrow's if there is none."""
     if pa.types.is_decimal128(found):
         return f"decimal({found.precision},{found.scale})"
+    if pa.types.is_list(found):
+        return f"list<{type_name(found.value_type)}>"
+    if pa.types.is_struct(found):
+        return f"struct<{','.join(f'{spelled_key(part.name)}:{type_name(part.type)}' for part in found)}>"
     if pa.types.is_map(found):
         return f"map<{type_name(found.key_type)},{type_name(found.item_type)}>"
     return _NAMES.get(found, str(found))
@@ -160,25 +166,42 @@ def type_name(found: pa.DataType) -> str:
 
 def python_values(column: pa.Array) -> list[Any]:
     """The values of a column as accepted by `compactor.schema.column_types.canonical_text`."""
-    if type_name(column.type) == "timestamp_ns":
-        column = column.cast(pa.int64())  # a datetime has only microseconds
+    name = type_name(column.type)
+    if "timestamp_ns" in name:  # a datetime has only microseconds
+        plain = {**_TYPES, "timestamp_ns": pa.int64()}
+        column = column.cast(_arrow_type(parse_type(name), repeat(0), plain))
     values: list[Any] = column.to_pylist()
     return values
 
 
-def arrow_type(name: str) -> pa.DataType:
-    """The Arrow type of a column, by its name in `compactor.schema.column_types`."""
-    return _TYPES.get(name) or pa.decimal128(parse_type(name).precision, parse_type(name).scale)
-
-
 def arrow_field(name: str, type_: str, field_id: int) -> pa.Field:
     """A file's column of a given type; with an id unless that is 0."""
-    if type_ == RESCUED_TYPE:
-        key = _numbered(pa.field("key", pa.string(), nullable=False), RESCUED_KEY_ID)
-        found = pa.map_(key, _numbered(pa.field("value", pa.string()), RESCUED_VALUE_ID))
-    else:
-        found = arrow_type(type_)
-    return _numbered(pa.field(name, found), field_id)
+    ids = count(field_id + 1) if field_id else repeat(0)
+    rescued_ids = iter((RESCUED_KEY_ID, RESCUED_VALUE_ID))
+    kind = _arrow_type(parse_type(type_), rescued_ids if name == RESCUED_COLUMN else ids)
+    return _numbered(pa.field(name, kind), field_id)
+
+
+def _arrow_type(
+    column_type: ColumnType, ids: Iterator[int], types: Mapping[str, pa.DataType] = MappingProxyType(_TYPES)
+) -> pa.DataType:
+    """The Arrow type of a column, whose parts get the next ids. The names are those in Parquet's specification."""
+
+    def part(name: str, kind: ColumnType, *, nullable: bool = True) -> pa.Field:
+        number = next(ids)
+        return _numbered(pa.field(name, _arrow_type(kind, ids, types), nullable), number)
+
+    match column_type.kind:
+        case "decimal":
+            return pa.decimal128(column_type.precision, column_type.scale)
+        case "list":
+            return pa.list_(part("element", *column_type.parts))
+        case "struct":
+            return pa.struct(map(part, column_type.names, column_type.parts))
+        case "map":
+            key = part("key", ColumnType("string"), nullable=False)
+            return pa.map_(key, part("value", *column_type.parts))
+    return types[column_type.kind]
 
 
 def _numbered(column: pa.Field, field_id: int) -> pa.Field:

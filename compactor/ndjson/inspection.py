@@ -188,7 +188,7 @@ class _Inspection:
             try:
                 document = loads(line)
             except orjson.JSONDecodeError as exc:
-                document = _with_numbers_beyond_double(line, exc)
+                document = with_numbers_beyond_double(line, exc)
                 if document is None:
                     faults.append((index, _fault(line, exc)))
                     continue
@@ -244,7 +244,7 @@ class _Inspection:
         return Judged(len(lines), blank_lines, refused)
 
 
-def _with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> Any:
+def with_numbers_beyond_double(line: bytes, error: orjson.JSONDecodeError) -> Any:
     """Parse a line that orjson refused because a number, such as 1e400, is infinite as a double.
 
     The compactor keeps numbers as text, so only JSON's grammar counts. None if the line is invalid JSON anyway.
@@ -276,7 +276,7 @@ def _fault_of_start(line: bytes) -> str | None:
     try:
         orjson.loads(line)
     except orjson.JSONDecodeError as exc:
-        return _fault(line, exc) if _with_numbers_beyond_double(line, exc) is None else "not_an_object"
+        return _fault(line, exc) if with_numbers_beyond_double(line, exc) is None else "not_an_object"
     return "not_an_object"
 
 

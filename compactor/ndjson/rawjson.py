@@ -14,6 +14,7 @@ _TEXT = re.compile(_STRING)
 _WORD = re.compile(r"[-+.0-9A-Za-z]++")
 _BRACKET = re.compile(rf"{_STRING}|[\[\]{{}}]")
 _COMMA = re.compile(r"[ \t\r\n]*+,")
+_ELEMENT = re.compile(r"[ \t\r\n]*+(?=[^ \t\r\n\]])")
 
 
 Source = Literal["null", "string", "word", "nested"]
@@ -30,16 +31,16 @@ def texts(line: bytes) -> dict[str, str | None]:
         For each top-level key (the last occurrence wins): None for null, the decoded text of a string, and for anything
         else the source text, including its inner white space.
     """
-    return {key: None if source == "null" else text for key, source, text in _fields(line)}
+    return {key: None if source == "null" else text for key, source, text in fields(line.decode())}
 
 
 def values(line: bytes) -> dict[str, tuple[Source, str]]:
     """The texts of a line as in `texts`, each with how it is written."""
-    return {key: (source, text) for key, source, text in _fields(line)}
+    return {key: (source, text) for key, source, text in fields(line.decode())}
 
 
-def _fields(line: bytes) -> Iterator[tuple[str, Source, str]]:
-    source = line.decode()
+def fields(source: str) -> Iterator[tuple[str, Source, str]]:
+    """The keys of a valid JSON object with their values, also repeated ones."""
     at = source.index("{") + 1
     while match := _KEY.match(source, at):
         kind, text, end = _value(source, match.end())
@@ -48,6 +49,23 @@ def _fields(line: bytes) -> Iterator[tuple[str, Source, str]]:
         if comma is None:
             break
         at = comma.end()
+
+
+def elements(source: str) -> Iterator[tuple[Source, str]]:
+    """The elements of a valid JSON array, which starts with its bracket."""
+    at = 1
+    while match := _ELEMENT.match(source, at):
+        kind, text, end = _value(source, match.end())
+        yield kind, text
+        comma = _COMMA.match(source, end)
+        if comma is None:
+            break
+        at = comma.end()
+
+
+def is_container(text: str) -> bool:
+    """Whether a text starts and ends with the brackets of the same array or object, if it is valid JSON."""
+    return text[:1] in ("[", "{") and _end_of_container(text, 0) == len(text)
 
 
 def _value(source: str, start: int) -> tuple[Source, str, int]:

@@ -5,13 +5,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from compactor.schema.column_types import Kind, parse_type
 from compactor.schema.schema import METADATA_TYPES, RESCUED_COLUMN, RESCUED_TYPE, SchemaVersion, metadata_names
 
 _NAME = re.compile("[\t\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]{1,255}")
 """Valid column names [Glue API, Column]."""
 
-_HIVE_TYPES = {"long": "bigint", "timestamp_ntz": "timestamp", "timestamp_ns": "timestamp"}
+_HIVE_NAMES: Mapping[Kind, str] = {
+    "long": "bigint",
+    "timestamp_ntz": "timestamp",
+    "timestamp_ns": "timestamp",
+    "list": "array",
+}
 """Types with a different name in Hive."""
+
+_QUOTE = "`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +101,14 @@ def catalog_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
     """The Hive type of each output column, by name: a row's origin, all keys, and rescued values.
 
     The catalog ignores case: if two names differ only in case, the first one gets the column. Names that the catalog
-    refuses are omitted, because it would refuse all others with them; only `exact` names can be invalid.
+    refuses are omitted, because it would refuse all others with them; only `exact` names can be invalid. So are structs
+    with keys other than words, which Hive's spelling does not have.
     """
     columns = {name: METADATA_TYPES[name] for name in metadata_names(metadata_columns)}
     for each in schema.columns:
-        if _NAME.fullmatch(each.name):
-            columns.setdefault(each.name.lower(), _HIVE_TYPES.get(each.type, each.type))
+        kind = parse_type(each.type).spelled(_HIVE_NAMES)
+        if _NAME.fullmatch(each.name) and _QUOTE not in kind:
+            columns.setdefault(each.name.lower(), kind)
     columns[RESCUED_COLUMN] = RESCUED_TYPE
     return columns
 

@@ -6,28 +6,40 @@ and have the same meaning in Python's and Java's regular expressions.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
+
+import orjson
 
 from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, significant
 
-Kind = Literal["string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns"]
+_PlainKind = Literal[
+    "string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns"
+]
+Kind = Literal[_PlainKind, "list", "struct", "map"]
 """A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, in the years 1677 to 2262. A
 `timestamp_ntz` is a time without a zone, to the microsecond."""
 
 Epoch = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
 """The unit of a numeric timestamp: the time since 1970-01-01T00:00:00Z."""
 
-Value = str | int | float | Decimal | bool | date | datetime
+Value = str | int | float | Decimal | bool | date | datetime | tuple[Any, ...]
+"""A list's value has its elements, a struct's the value of each of its keys, a map's its keys with their values."""
 
 EXPECTED = (
-    "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp, timestamp_ntz "
-    "or timestamp_ns"
+    "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp, timestamp_ntz, "
+    "timestamp_ns; or list<T>, struct<key: T, ...> or map<string, T> of these"
 )
+
+MAX_LEVELS = 5
+"""How deep lists, structs and maps may be nested in a type."""
+
+MAX_PARTS = 500
+"""How many parts a type may have: each takes space in every row."""
 
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3, "microseconds": 0, "nanoseconds": -3}
 """The decimal places of a microsecond."""
@@ -101,6 +113,12 @@ _NANOSECONDS = re.compile(
 )
 _WRAPPED_NUMBER, _WRAPPED_DATE = re.compile(WRAPPED_NUMBER), re.compile(WRAPPED_DATE)
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
+_NESTED: dict[str, Kind] = {"list": "list", "struct": "struct", "map": "map"}
+_TYPE = re.compile(r"\s*([a-z_]+(?:\([0-9, ]*\))?)\s*")
+_OPENING, _CLOSING, _NEXT = (re.compile(rf"\s*({each})\s*") for each in ("<", ">", "[,>]"))
+_STRING_KEYS = re.compile(r"\s*(string)\s*,\s*")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY = re.compile(rf"\s*({_PLAIN_KEY.pattern}|`(?:[^`]|``)+`)\s*:\s*")
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND_DIGITS, _NANOSECOND_DIGITS = 6, 9
 _LONG_DIGITS = 19
@@ -114,15 +132,47 @@ class ColumnType:
         precision: A decimal's number of digits; 0 for other types.
         scale: A decimal's number of decimal places; 0 for other types.
         epoch: The unit of a timestamp column's numbers, one of its `EPOCHS`; None if numbers do not fit.
+        names: A struct's keys.
+        parts: The type of a list's elements, of each of a struct's keys, or of a map's values; none for other types.
     """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     epoch: Epoch | None = None
+    names: tuple[str, ...] = ()
+    parts: tuple["ColumnType", ...] = ()
 
     def __str__(self) -> str:
-        return f"decimal({self.precision},{self.scale})" if self.kind == "decimal" else self.kind
+        return self.spelled({})
+
+    def spelled(self, names: Mapping[Kind, str]) -> str:
+        """Its text, with other names for some kinds."""
+        name, parts = names.get(self.kind, self.kind), [part.spelled(names) for part in self.parts]
+        match self.kind:
+            case "decimal":
+                return f"{name}({self.precision},{self.scale})"
+            case "map":
+                return f"{name}<string,{parts[0]}>"
+            case "struct":
+                parts = [f"{spelled_key(key)}:{part}" for key, part in zip(self.names, parts, strict=True)]
+        return f"{name}<{','.join(parts)}>" if parts else name
+
+    def part(self, key: str) -> "ColumnType | None":
+        """The type of a key's value in a struct or map; None if it has none."""
+        if self.kind == "struct":
+            return dict(zip(self.names, self.parts, strict=True)).get(key)
+        return self.parts[0] if self.kind == "map" else None
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """Its own kind, and those of all its parts."""
+        return frozenset({self.kind}).union(*(part.kinds for part in self.parts))
+
+    @property
+    def field_ids(self) -> int:
+        """How many field ids a column of this type takes: one, and one for each of its parts, in reading order."""
+        return 1 + sum(part.field_ids for part in self.parts) + (self.kind == "map")  # a map's keys have one
 
 
 @lru_cache(maxsize=256)
@@ -130,7 +180,8 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     """Parse a type.
 
     Args:
-        text: One of `Kind`; a decimal with its precision and scale.
+        text: One of `Kind`; a decimal with its precision and scale, the nested kinds with the types of their parts.
+            In a struct, keys other than words are in backquotes.
         epoch: The unit of a timestamp column's numbers.
 
     Raises:
@@ -143,6 +194,8 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
             return ColumnType(text)
         case "timestamp" | "timestamp_ntz" | "timestamp_ns":
             return ColumnType(text, epoch=epoch)
+    if "<" in text:
+        return _TypeReader(text).whole()
     found = _DECIMAL_TYPE.fullmatch(text)
     if found is None:
         raise ValueError(EXPECTED)
@@ -152,8 +205,67 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     return ColumnType("decimal", precision, scale)
 
 
+class _TypeReader:
+    """Reads a nested type from its text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def whole(self) -> ColumnType:
+        found = self._type(MAX_LEVELS)
+        if self._at < len(self._text):
+            raise self._fault("the end", self._at)
+        if found.field_ids > MAX_PARTS:
+            raise ValueError(f"a type of at most {MAX_PARTS} parts")
+        return found
+
+    def _type(self, levels: int) -> ColumnType:
+        start, word = self._at, self._token(_TYPE, EXPECTED)
+        kind = _NESTED.get(word)
+        if kind is None:
+            try:
+                return parse_type(word)
+            except ValueError:
+                raise self._fault(EXPECTED, start) from None
+        if not levels:
+            raise self._fault(f"at most {MAX_LEVELS} levels of lists, structs and maps, and a plain type", start)
+        self._token(_OPENING, "<")
+        if kind == "map":
+            self._token(_STRING_KEYS, "string, as all keys are, and a comma")
+        names, parts, end = list[str](), list[ColumnType](), ","
+        while end == ",":
+            if kind == "struct":
+                names.append(self._key(names))
+            parts.append(self._type(levels - 1))
+            end = self._token(_NEXT, ", or >") if kind == "struct" else self._token(_CLOSING, ">")
+        return ColumnType(kind, names=tuple(names), parts=tuple(parts))
+
+    def _key(self, others: Sequence[str]) -> str:
+        start, written = self._at, self._token(_KEY, "a key, in backquotes unless it is a word, and a colon")
+        key = written[1:-1].replace("``", "`") if written[0] == "`" else written
+        if key.lower() in (each.lower() for each in others):
+            raise self._fault("a key that differs from the others, ignoring case", start)
+        return key
+
+    def _token(self, pattern: re.Pattern[str], expected: str) -> str:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            raise self._fault(expected, self._at)
+        self._at = found.end()
+        return found[1]
+
+    def _fault(self, expected: str, at: int) -> ValueError:
+        return ValueError(f"{expected} at character {at + 1}")
+
+
+def spelled_key(key: str) -> str:
+    """A struct's key as in the text of its type."""
+    return key if _PLAIN_KEY.fullmatch(key) else f"`{key.replace('`', '``')}`"
+
+
 def value_of(text: str, column_type: ColumnType) -> Value | None:
-    """A text's value; None if it does not fit the type.
+    """A text's value in a type without parts; None if it does not fit. `ndjson.nested_values` has the other types.
 
     A number or instant in MongoDB's extended JSON, such as `{"$numberLong": "5"}`, has the value of its text. A
     `timestamp` is in UTC, a `timestamp_ntz` has no zone, and a `timestamp_ns` is the number of nanoseconds since
@@ -180,12 +292,16 @@ def unwrapped(text: str) -> tuple[str, bool] | None:
 
 
 def canonical_text(value: Value, column_type: ColumnType) -> str:
-    """A value's canonical text: different values have different texts, and `value_of` returns the value.
+    """A value's canonical text: different values have different texts, and a text's value is the value again.
+
+    For nested types it is JSON, with the canonical texts of their parts as strings, and without a struct's nulls.
 
     Args:
-        value: From `value_of`, or from a file by `engines.parquet_files.python_values`.
+        value: From `ndjson.nested_values.fitted`, or from a file by `engines.parquet_files.python_values`.
         column_type: Its type.
     """
+    if column_type.parts:
+        return _canonical_json(value, column_type)
     match column_type.kind:
         case "decimal":
             return f"{value:.{column_type.scale}f}"
@@ -198,6 +314,24 @@ def canonical_text(value: Value, column_type: ColumnType) -> str:
         case "date" | "timestamp" | "timestamp_ntz" if isinstance(value, date):
             return value.isoformat().replace("+00:00", "Z")
     return value if isinstance(value, str) else repr(value)
+
+
+def _canonical_json(value: Any, column_type: ColumnType) -> str:
+    if value is None:
+        return "null"
+    parts = column_type.parts
+    match column_type.kind:
+        case "list":
+            return f"[{','.join(_canonical_json(each, parts[0]) for each in value)}]"
+        case "map":
+            pairs = [(key, each, parts[0]) for key, each in value]
+        case "struct":
+            values = value.values() if isinstance(value, dict) else value
+            named = zip(column_type.names, values, parts, strict=True)
+            pairs = [(key, each, part) for key, each, part in named if each is not None]
+        case _:
+            return orjson.dumps(canonical_text(value, column_type)).decode()
+    return f"{{{','.join(f'{orjson.dumps(key).decode()}:{_canonical_json(each, part)}' for key, each, part in pairs)}}}"
 
 
 def plain_decimal(precision: int, scale: int) -> str:

@@ -1,9 +1,10 @@
 """The numbers by which tables identify columns, whatever their names: Parquet's field ids. No I/O.
 
-A registry column gets the number of earlier columns, plus 1. Columns added by the compactor have fixed ids above all of
-those. A column that another writer adds to a table gets an id above these, so never one that the registry will assign.
-They are below Iceberg's limit (2,147,483,447), because the proposed format version 4 has statistics only for ids up to
-10.7 million.
+A registry column gets the first unused number. The parts of a nested column have the next ones in the order of its
+type, a map's keys before its values, and each part before its own parts. Columns added by the compactor have fixed ids
+above all of those. A column that another writer adds to a table gets an id above these, so never one that the registry
+will assign. They are below Iceberg's limit (2,147,483,447), because the proposed format version 4 has statistics only
+for ids up to 10.7 million.
 """
 
 from collections.abc import Mapping

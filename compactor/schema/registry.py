@@ -23,6 +23,8 @@ from compactor.schema.schema import (
 
 _TIMES = {"day": ("timestamp", "date"), "hour": ("timestamp",)}
 _NO_BUCKETS = ("double", "boolean")
+PARTITION_TYPES = "expected a type without parts"
+"""What rows can be partitioned by."""
 
 
 def partition_faults(
@@ -42,6 +44,8 @@ def partition_faults(
             yield f"{where}: the column is of type {found} -> expected {' or '.join(_TIMES[field.transform])}"
         elif has_table and field.transform == "bucket" and found in _NO_BUCKETS:
             yield f"{where}: the column is of type {found} -> expected a type with Iceberg buckets"
+        elif found is not None and "<" in found:
+            yield f"{where}: the column is of type {found} -> {PARTITION_TYPES}"
         elif field.transform == "hour" and found == "date":
             yield f"{where}: the column is of type date -> expected a type with a time"
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import accumulate
 from typing import Literal
 
 from pydantic import model_validator
@@ -135,6 +136,16 @@ class Column(Document):
         return parse_type(self.type, self.epoch)
 
     @property
+    def field_ids(self) -> int:
+        """How many field ids it takes, from its own one on; the rescued data's parts have fixed ones."""
+        return self.column_type.field_ids if self.is_nested else 1
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether values have parts of a type."""
+        return self.key is not None and "<" in self.type
+
+    @property
     def is_typed(self) -> bool:
         """Whether values may not fit."""
         return self.key is not None and self.type != "string"
@@ -200,8 +211,8 @@ class SchemaVersion(Document):
 
     @property
     def last_field_id(self) -> int:
-        """The newest column's field id; 0 if there is none. A version lists all columns, including retired ones."""
-        return len(self.columns) + len(self.retired)
+        """The last field id of columns and their parts; 0 if there is none. A version lists also retired columns."""
+        return sum(column.field_ids for column in self.columns) + len(self.retired)
 
     def continues(self, older: "SchemaVersion") -> bool:
         """Whether this may be a later version: it starts with the older one's columns that were not retired."""
@@ -293,9 +304,8 @@ def extend(
         added.append(Column(key=None, name=RESCUED_COLUMN, added_in=version, type=RESCUED_TYPE, source_uri=source_uri))
     if not added:
         return schema
-    numbered = [
-        column.model_copy(update={"field_id": number}) for number, column in enumerate(added, schema.last_field_id + 1)
-    ]
+    ids = accumulate((column.field_ids for column in added), initial=schema.last_field_id + 1)
+    numbered = [column.model_copy(update={"field_id": number}) for number, column in zip(ids, added, strict=False)]
     return schema.model_copy(
         update={
             "version": version,

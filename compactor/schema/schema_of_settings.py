@@ -167,8 +167,12 @@ def parse_schema_file(
     for at, table in enumerate(tables):
         faults += _key_faults(f"columns[{at}].key", table)
         kind = table.get("type")
-        if isinstance(kind, str) and (needed := refused.get(kind)):
-            faults.append(f'columns[{at}].type: "{kind}" -> expected {needed} in the settings, or a different type')
+        kinds = parse_type(kind).kinds if isinstance(kind, str) and _type_fault(kind) is None else frozenset()
+        faults += [
+            f'columns[{at}].type: "{each}" -> expected {refused[each]} in the settings, or a different type'
+            for each in kinds
+            if each in refused
+        ]
     faults += _repeats("name", [_lowered(table.get("name"), names) for table in tables])
     faults += _repeats("key", [table.get("key", table.get("name")) for table in tables])
     if faults:
@@ -225,10 +229,10 @@ def _faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]
     kind, epoch = table.get("type"), table.get("epoch")
     if "type" not in table:
         yield f"{where}.type: not set -> expected {EXPECTED}"
-    elif not isinstance(kind, str) or not _is_type(kind):
-        yield f"{where}.type: {shown(kind)} -> expected {EXPECTED}"
-    elif epoch is not None and epoch not in EPOCHS.get(kind, ()):
-        yield f'{where}.epoch: {shown(epoch)} -> {epochs_expected(kind)}, as the type is "{kind}"'
+    elif (expected := _type_fault(kind)) is not None:
+        yield f"{where}.type: {shown(kind)} -> expected {expected}"
+    elif epoch is not None and epoch not in EPOCHS.get(str(kind), ()):
+        yield f'{where}.epoch: {shown(epoch)} -> {epochs_expected(str(kind))}, as the type is "{kind}"'
 
 
 def _name_faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator[str]:
@@ -243,12 +247,15 @@ def _name_faults(where: str, table: Mapping[str, Any], names: Names) -> Iterator
         yield f'{where}: {shown(name)} -> expected 1 to 255 of a-z, 0-9 and _, as schema.names is "safe"'
 
 
-def _is_type(text: str) -> bool:
+def _type_fault(text: Any) -> str | None:
+    """What was expected in place of a wrong type; None for a type."""
+    if not isinstance(text, str):
+        return EXPECTED
     try:
         parse_type(text)
-    except ValueError:
-        return False
-    return True
+    except ValueError as exc:
+        return str(exc)
+    return None
 
 
 def _repeats(field: str, values: list[Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The table's columns: those of a schema registry version, as Iceberg spells them. No I/O.
+"""The table's columns: those of a schema registry version. No I/O.
 
 A table keeps a column that the registry retired, because files of earlier versions have its values. A catalog assigns
 its own column ids when it creates a table: these ids hold only for a schema added to an existing table unchanged.
@@ -7,17 +7,15 @@ its own column ids when it creates a table: these ids hold only for a schema add
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from compactor.schema.field_ids import MAX_COLUMN_ID, METADATA_IDS, RESCUED_KEY_ID, RESCUED_VALUE_ID
+from compactor.schema.field_ids import MAX_COLUMN_ID, METADATA_IDS, RESCUED_KEY_ID
 from compactor.schema.schema import (
     METADATA_COLUMNS,
     METADATA_TYPES,
-    RESCUED_TYPE,
+    RESCUED_COLUMN,
     RETIRED_TYPE,
     SchemaVersion,
     metadata_names,
 )
-
-_TYPES = {"timestamp": "timestamptz", "timestamp_ntz": "timestamp"}  # other types have the same name in Iceberg
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +25,19 @@ class TableColumn:
     Attributes:
         field_id: Its id in the files.
         name: Its name in the files and in the table.
-        type: Its type in Iceberg's spelling: `string`, `boolean`, `long`, `double`, `decimal(p,s)`, `date`,
-            `timestamptz`, `timestamp` or `map<string,string>`.
-        key_id: The id of a map's keys; 0 for other types.
-        value_id: The id of a map's values, which may be null; 0 for other types.
+        type: Its type, as in `compactor.schema.column_types`.
+        first_part_id: The id of a nested type's first part; its other parts have the next ones, in its order.
     """
 
     field_id: int
     name: str
     type: str
-    key_id: int = 0
-    value_id: int = 0
+    first_part_id: int = 0
 
 
 def table_columns(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[TableColumn, ...]:
     """The columns of a table with files of this version or earlier ones: metadata first, then oldest first."""
-    metadata = [
-        TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name]))
-        for name in metadata_names(metadata_columns)
-    ]
+    metadata = [_column(METADATA_IDS[name], name, METADATA_TYPES[name]) for name in metadata_names(metadata_columns)]
     columns = [_column(each.field_id, each.name, each.type) for each in schema.columns]
     retired = [_column(each.field_id, each.name, RETIRED_TYPE) for each in schema.retired]
     return (*metadata, *sorted((*columns, *retired), key=lambda column: column.field_id))
@@ -77,12 +69,6 @@ def faults(schema: SchemaVersion, metadata_columns: Collection[str], needed: Col
             )
 
 
-def iceberg_type(name: str) -> str:
-    """Iceberg's spelling of a type in `compactor.schema.column_types`, or of the rescued data."""
-    return _TYPES.get(name, name)
-
-
 def _column(field_id: int, name: str, kind: str) -> TableColumn:
-    if kind == RESCUED_TYPE:
-        return TableColumn(field_id, name, kind, RESCUED_KEY_ID, RESCUED_VALUE_ID)
-    return TableColumn(field_id, name, iceberg_type(kind))
+    first_part_id = RESCUED_KEY_ID if name == RESCUED_COLUMN else field_id + 1 if "<" in kind else 0
+    return TableColumn(field_id, name, kind, first_part_id)

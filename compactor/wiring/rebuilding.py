@@ -11,6 +11,7 @@ from compactor.adapters.local.native.kernel import NativeGrok
 from compactor.adapters.local.native.threads import ThreadBinWorkers, usable_threads
 from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles
 from compactor.core.documents.changes import Commit, Inputs
+from compactor.core.errors import SettingsError
 from compactor.core.layout import canonical, folder, is_s3
 from compactor.core.logs.names import is_log
 from compactor.engines.engine import Engine, EngineRules
@@ -106,11 +107,22 @@ def replacer(app: App, new_engine: NewEngine | None = None) -> Replacer:
     return Replacer(state=app.state, rebuilder=rebuilder(app, new_engine), claimer=planning.claimer(app))
 
 
-def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Eraser:
-    """Create the eraser of lines with some values. It starts no engine."""
+def _wanted(app: App, key: str, values: frozenset[str]) -> Wanted:
     path = path_of(key)
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
     wanted = Wanted(path, values, compared_type(column, path))
+    if column is not None and column.is_nested and wanted.has_containers:
+        raise SettingsError([f"{key}: an array or object in a column of type {column.type} -> expected plain values"])
+    return wanted
+
+
+def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: str) -> Eraser:
+    """Create the eraser of lines with some values. It starts no engine.
+
+    Raises:
+        SettingsError: A value is an array or object, and the key's column has a nested type.
+    """
+    wanted = _wanted(app, key, values)
     rows = CommittedRows(app.store, Visible(app.state))
     search = RowSearch(rows=rows, registry=app.registry, wanted=wanted)
     settings = app.settings

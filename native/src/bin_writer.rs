@@ -1,16 +1,14 @@
 //! From blocks of lines to Parquet: the rows of one bin of files.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field as ArrowField, Schema, TimeUnit};
-use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::errors::{ParquetError, Result};
 
 use crate::background::BackgroundOutput;
-use crate::columns::{ColumnKind, Rescued, UTC};
+use crate::columns::{ColumnKind, Rescued, UTC, with_id};
 use crate::keys::KeyRules;
 use crate::memory::{NoRoom, expect_room};
 use crate::output::Output;
@@ -60,11 +58,7 @@ impl From<String> for ColumnName {
 
 impl ColumnName {
     fn field(self, data_type: DataType) -> ArrowField {
-        let field = ArrowField::new(self.name, data_type, true);
-        if self.field_id == 0 {
-            return field;
-        }
-        field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), self.field_id.to_string())]))
+        with_id(ArrowField::new(self.name, data_type, true), self.field_id)
     }
 }
 
@@ -164,7 +158,7 @@ impl BinWriter {
         let keyed: Vec<(Vec<u8>, ColumnKind)> = columns
             .iter()
             .filter_map(|column| match column {
-                OutputColumn::Key { key, kind } => Some((key.clone(), *kind)),
+                OutputColumn::Key { key, kind } => Some((key.clone(), kind.clone())),
                 _ => None,
             })
             .collect();

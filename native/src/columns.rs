@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use crate::memory::{NoRoom, room};
+use crate::nested::{Nested, NestedColumn};
 use crate::sparse::{ColumnRows, MIN_RUN, Run, SparseArray, add_run, forget_runs};
 use crate::text::TextRows;
 use crate::values::{self, Kind};
@@ -27,14 +28,15 @@ const KEY_FIELD_ID: i32 = 10_000_101;
 const VALUE_FIELD_ID: i32 = 10_000_102;
 
 /// A column's content: unchanged text, or values of a type.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ColumnKind {
     Text,
     Typed(Kind),
+    Nested(Arc<Nested>),
 }
 
 impl ColumnKind {
-    /// Parses a type.
+    /// Parses a type without parts.
     ///
     /// # Arguments
     ///
@@ -49,17 +51,18 @@ impl ColumnKind {
 
     /// Its Arrow type.
     #[must_use]
-    pub fn data_type(self) -> DataType {
+    pub fn data_type(&self) -> DataType {
         match self {
             Self::Text => DataType::Utf8,
             Self::Typed(Kind::Long) => DataType::Int64,
             Self::Typed(Kind::Double) => DataType::Float64,
-            Self::Typed(Kind::Decimal { precision, scale }) => DataType::Decimal128(precision, scale),
+            Self::Typed(Kind::Decimal { precision, scale }) => DataType::Decimal128(*precision, *scale),
             Self::Typed(Kind::Boolean) => DataType::Boolean,
             Self::Typed(Kind::Date) => DataType::Date32,
             Self::Typed(Kind::Timestamp { .. }) => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
             Self::Typed(Kind::LocalTimestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
             Self::Typed(Kind::Nanoseconds { .. }) => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
+            Self::Nested(nested) => nested.data_type().clone(),
         }
     }
 }
@@ -95,6 +98,14 @@ impl Texts {
         Ok(())
     }
 
+    pub fn push(&mut self, text: &[u8]) -> Result<(), NoRoom> {
+        self.push_with(text.len(), |bytes| bytes.extend_from_slice(text))
+    }
+
+    pub fn text(&self, at: usize) -> &[u8] {
+        &self.bytes[place(self.ends[at])..place(self.ends[at + 1])]
+    }
+
     pub fn truncate(&mut self, len: usize) {
         self.ends.truncate(len + 1);
         self.bytes.truncate(place(self.ends[len]));
@@ -122,13 +133,15 @@ pub enum Column {
     Texts(TextRows),
     /// Boxed, so that many text columns fit in the processor's cache at once.
     Typed(Box<TypedColumn>),
+    Nested(Box<NestedColumn>),
 }
 
 impl Column {
-    pub fn new(kind: ColumnKind) -> Self {
+    pub fn new(kind: &ColumnKind) -> Self {
         match kind {
             ColumnKind::Text => Self::Texts(TextRows::default()),
-            ColumnKind::Typed(kind) => Self::Typed(Box::new(TypedColumn::new(kind))),
+            ColumnKind::Typed(kind) => Self::Typed(Box::new(TypedColumn::new(*kind))),
+            ColumnKind::Nested(nested) => Self::Nested(Box::new(NestedColumn::new(nested))),
         }
     }
 
@@ -138,6 +151,7 @@ impl Column {
         match self {
             Self::Texts(texts) => texts.len(),
             Self::Typed(column) => column.rows(),
+            Self::Nested(column) => column.rows(),
         }
     }
 
@@ -147,6 +161,7 @@ impl Column {
         match self {
             Self::Texts(texts) => texts.truncate(rows),
             Self::Typed(column) => column.truncate(rows),
+            Self::Nested(column) => column.truncate(rows),
         }
     }
 
@@ -164,6 +179,7 @@ impl Column {
         match self {
             Self::Texts(texts) => texts.push_nulls(rows - texts.len()).map(|()| 1),
             Self::Typed(column) => Ok(column.fill(rows)),
+            Self::Nested(column) => column.fill(rows),
         }
     }
 
@@ -183,6 +199,7 @@ impl Column {
                 Ok(ColumnRows::Texts(std::mem::replace(texts, emptied.unwrap_or_default())))
             }
             Self::Typed(column) => Ok(ColumnRows::Array(column.take(rows)?)),
+            Self::Nested(column) => Ok(ColumnRows::Array(column.take(rows)?)),
         }
     }
 }
@@ -210,7 +227,7 @@ pub struct TypedColumn {
 }
 
 impl TypedColumn {
-    fn new(kind: Kind) -> Self {
+    pub fn new(kind: Kind) -> Self {
         let slots = match kind {
             Kind::Long | Kind::Timestamp { .. } | Kind::LocalTimestamp | Kind::Nanoseconds { .. } => {
                 Slots::Longs(Vec::new())
@@ -224,7 +241,7 @@ impl TypedColumn {
     }
 
     #[inline]
-    fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.valid.len() + self.run_rows
     }
 
@@ -258,7 +275,7 @@ impl TypedColumn {
         fits
     }
 
-    fn truncate(&mut self, rows: usize) {
+    pub fn truncate(&mut self, rows: usize) {
         if rows >= self.rows() {
             return;
         }
@@ -283,8 +300,13 @@ impl TypedColumn {
         Ok(SparseArray::new(self.take_stored()?, runs))
     }
 
-    fn take_stored(&mut self) -> Result<ArrayRef, ArrowError> {
-        let nulls = Some(NullBuffer::new(self.valid.finish())).filter(|nulls| nulls.null_count() > 0);
+    /// Returns the rows outside runs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Column::take`].
+    pub fn take_stored(&mut self) -> Result<ArrayRef, ArrowError> {
+        let nulls = nulls(&mut self.valid);
         Ok(match &mut self.slots {
             Slots::Longs(slots) => match self.kind {
                 Kind::Nanoseconds { .. } => {
@@ -323,7 +345,8 @@ impl TypedColumn {
         self.run_rows += nulls;
     }
 
-    fn store(&mut self, nulls: usize) {
+    /// Appends nulls outside runs.
+    pub fn store(&mut self, nulls: usize) {
         self.valid.append_n(nulls, false);
         let stored = self.valid.len();
         match &mut self.slots {
@@ -336,15 +359,28 @@ impl TypedColumn {
     }
 }
 
+/// Returns which rows are null, if any is, and is empty afterwards.
+pub fn nulls(valid: &mut BooleanBufferBuilder) -> Option<NullBuffer> {
+    Some(NullBuffer::new(valid.finish())).filter(|nulls| nulls.null_count() > 0)
+}
+
+/// A field with an id in tables, unless that is 0.
+pub fn with_id(field: Field, id: i32) -> Field {
+    if id == 0 {
+        return field;
+    }
+    field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]))
+}
+
 /// Returns all items, and reserves space for as many if there is enough memory.
-fn emptied<T>(items: &mut Vec<T>) -> Vec<T> {
+pub fn emptied<T>(items: &mut Vec<T>) -> Vec<T> {
     let mut next = Vec::new();
     // Without memory it grows item by item, and the caller that adds one gets the error.
     let _ = next.try_reserve_exact(items.len());
     std::mem::replace(items, next)
 }
 
-fn place(end: i32) -> usize {
+pub fn place(end: i32) -> usize {
     usize::try_from(end).unwrap_or_default()
 }
 
@@ -379,8 +415,8 @@ impl Rescued {
     pub fn set<'a>(&mut self, row: usize, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<(), NoRoom> {
         self.fill(row);
         for (key, value) in entries {
-            self.keys.push_with(key.len(), |bytes| bytes.extend_from_slice(key))?;
-            self.values.push_with(value.len(), |bytes| bytes.extend_from_slice(value))?;
+            self.keys.push(key)?;
+            self.values.push(value)?;
         }
         self.close();
         Ok(())
@@ -421,9 +457,6 @@ impl Rescued {
     }
 
     fn entry_fields() -> Fields {
-        let with_id = |field: Field, id: i32| {
-            field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]))
-        };
         Fields::from(vec![
             with_id(Field::new("key", DataType::Utf8, false), KEY_FIELD_ID),
             with_id(Field::new("value", DataType::Utf8, true), VALUE_FIELD_ID),

@@ -23,6 +23,7 @@ mod http;
 mod http_py;
 mod keys;
 mod memory;
+mod nested;
 mod open_columns;
 mod output;
 mod parts;
@@ -35,6 +36,7 @@ pub mod special;
 mod statistics;
 mod strings;
 mod text;
+mod types_py;
 pub mod values;
 mod values_py;
 
@@ -47,15 +49,15 @@ pub use values::{Epoch, Kind};
 use bin_writer::Failure;
 use memory::NoRoom;
 use scan::NoRecord;
+use types_py::PyType;
 
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Incremented with every change to the interface with Python, so that each side refuses an older counterpart.
-const INTERFACE: u32 = 15;
+const INTERFACE: u32 = 16;
 
 /// A column as Python describes it: its name and id, its role (`key`, `rescued`, `source`, `text`, `timestamp` or
-/// `date`), and the role's parameters: the key, the text, the time or the day; for a key also its type with precision,
-/// scale and epoch.
+/// `date`), and the role's parameters: the key, the text, the time or the day; for a key also its type.
 #[derive(FromPyObject)]
 struct ColumnPlan {
     name: String,
@@ -64,18 +66,15 @@ struct ColumnPlan {
     text: String,
     micros: i64,
     days: i32,
-    kind: String,
-    precision: u8,
-    scale: i8,
-    epoch: Option<String>,
+    column_type: Option<PyType>,
 }
 
 impl ColumnPlan {
     fn output_column(self) -> PyResult<(ColumnName, OutputColumn)> {
         let column = match self.role.as_str() {
             "key" => {
-                let kind = ColumnKind::parse(&self.kind, self.precision, self.scale, self.epoch.as_deref());
-                OutputColumn::Key { key: self.text.into_bytes(), kind: kind.map_err(PyValueError::new_err)? }
+                let kind = self.column_type.map_or(Ok(ColumnKind::Text), |found| found.kind(self.field_id))?;
+                OutputColumn::Key { key: self.text.into_bytes(), kind }
             }
             "rescued" => OutputColumn::Rescued,
             "source" => OutputColumn::Source,

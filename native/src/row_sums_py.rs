@@ -6,11 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::columns::ColumnKind;
 use crate::row_sums::{DoubtfulLine, Given, LineReader, Malformed, Rescued, RowSums, Sum, Values};
-
-/// A key with its column type: kind, precision, scale and epoch.
-type KeyColumn = (String, String, u8, i8, Option<String>);
+use crate::types_py::PyType;
 
 /// An Arrow array: its offset, and its validity bits, offsets and data, if it has them.
 type Array = (usize, Option<PyBackedBytes>, Option<PyBackedBytes>, PyBackedBytes);
@@ -41,11 +38,8 @@ pub struct PyRowSums {
 #[pymethods]
 impl PyRowSums {
     #[new]
-    fn new(columns: Vec<KeyColumn>) -> PyResult<Self> {
-        let columns = columns.into_iter().map(|(key, kind, precision, scale, epoch)| {
-            let kind = ColumnKind::parse(&kind, precision, scale, epoch.as_deref()).map_err(PyValueError::new_err)?;
-            Ok((key.into_bytes(), kind))
-        });
+    fn new(columns: Vec<(String, PyType)>) -> PyResult<Self> {
+        let columns = columns.into_iter().map(|(key, found)| Ok((key.into_bytes(), found.kind(0)?)));
         Ok(Self { sums: RowSums::new(columns.collect::<PyResult<_>>()?), readers: Mutex::default() })
     }
 

@@ -6,10 +6,11 @@ use arrow_schema::ArrowError;
 use crate::columns::{Column, ColumnKind, Rescued};
 use crate::entries::{Entries, Key};
 use crate::keys::{KeyRules, Keys, Place};
-use crate::memory::{NoRoom, room};
+use crate::memory::NoRoom;
+use crate::nested::Appended;
 use crate::scan::{Field, Value};
 use crate::sparse::{ColumnRows, TextRuns};
-use crate::strings::{unescape, unescape_into};
+use crate::strings::{unescape, unescaped};
 use crate::text::TextRows;
 
 /// The state of a key.
@@ -71,7 +72,7 @@ impl Rows {
         Self {
             sightings: vec![Sighting::default(); keys.len()],
             keys,
-            columns: columns.iter().map(|(_, kind)| Column::new(*kind)).collect(),
+            columns: columns.iter().map(|(_, kind)| Column::new(kind)).collect(),
             rescued: Rescued::new(),
             rescues_unknown: rules.rescues_unknown,
             can_rescue,
@@ -256,6 +257,11 @@ impl Rows {
                     self.rescue(number, value)
                 }
             }
+            (Column::Nested(column), value) => {
+                let Appended { is_whole, cells } = column.push(value)?;
+                self.cells += cells;
+                if is_whole { Ok(()) } else { self.rescue(number, value) }
+            }
         }
     }
 
@@ -321,12 +327,4 @@ impl Rows {
         }
         runs
     }
-}
-
-/// The decoded inside of a string with escapes.
-fn unescaped(inner: &[u8]) -> Result<Vec<u8>, NoRoom> {
-    let mut text = Vec::new();
-    room(&mut text, inner.len())?;
-    unescape_into(inner, &mut text);
-    Ok(text)
 }

@@ -201,6 +201,40 @@ pub fn is_value(line: &[u8]) -> bool {
     simdutf8::basic::from_utf8(line).is_ok() && end == Ok(line.len() - 1)
 }
 
+/// Calls for each element of the array, or member of the object, that starts at a place in a valid text; each call
+/// returns the end of that element.
+///
+/// # Returns
+///
+/// The end of the array or object.
+pub fn elements<E>(text: &[u8], at: usize, mut each: impl FnMut(usize) -> Result<usize, E>) -> Result<usize, E> {
+    let close = text[at] + 2; // `{}` and `[]` are two apart
+    let mut at = skip_space(text, at + 1);
+    while text[at] != close {
+        at = skip_space(text, each(at)?);
+        if text[at] == b',' {
+            at = skip_space(text, at + 1);
+        }
+    }
+    Ok(at + 1)
+}
+
+/// The value at a place within a valid array or object, and its end.
+pub fn value_within(text: &[u8], at: usize) -> (Value<'_>, usize) {
+    if text[at] == b'"' {
+        let (end, escaped) = string(text, at + 1).expect("a valid string");
+        return (Value::Text { inner: &text[at + 1..end - 1], escaped }, end);
+    }
+    let end = other_value(text, at).expect("a valid value");
+    (if text[at] == b'n' { Value::Null } else { Value::Source(&text[at..end]) }, end)
+}
+
+/// The key at a place within a valid object, as written; whether it has escapes; and the start of its value.
+pub fn key_within(text: &[u8], at: usize) -> (&[u8], bool, usize) {
+    let (end, is_escaped) = string(text, at + 1).expect("a valid key");
+    (&text[at + 1..end - 1], is_escaped, behind_colon(text, end).expect("a colon"))
+}
+
 #[inline]
 fn field(block: &[u8], at: usize, place: Place, keys: &Keys) -> Scanned<(Field, usize, Place)> {
     let at = expect(block, at, b'"')?;

@@ -1,5 +1,6 @@
 //! JSON strings: decoding their escapes.
 
+use crate::memory::{NoRoom, room};
 use crate::special::{AHEAD, places_of, specials_ahead};
 
 /// Texts up to this length are handled without a library call.
@@ -89,6 +90,18 @@ pub fn unescape(inner: &[u8], target: &mut [u8]) -> usize {
             end += 1;
         }
     }
+}
+
+/// The decoded inside of a string with escapes.
+///
+/// # Errors
+///
+/// Not enough memory.
+pub fn unescaped(inner: &[u8]) -> Result<Vec<u8>, NoRoom> {
+    let mut text = Vec::new();
+    room(&mut text, inner.len())?;
+    unescape_into(inner, &mut text);
+    Ok(text)
 }
 
 /// Appends the decoded inside of a string, as [`unescape`] does.

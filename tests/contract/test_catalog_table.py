@@ -143,6 +143,20 @@ def test_columns_that_differ_in_case() -> None:
     assert catalog_columns(schema, ("_manifest_id",)) == {"_manifest_id": "string", "a": "bigint", **RESCUED}
 
 
+def test_nested_types() -> None:
+    """They are in Hive's spelling, which has no keys other than words: a struct with others is left out."""
+    kinds = {
+        "l": ("list<long>", "array<bigint>"),
+        "s": ("struct<Id:long,m:map<string,timestamp_ntz>>", "struct<Id:bigint,m:map<string,timestamp>>"),
+        "q": ("list<struct<`a b`:long>>", None),
+        "d": ("map<string,decimal(9,2)>", "map<string,decimal(9,2)>"),
+    }
+    columns = tuple(Column(key=key, name=key, added_in=1, type=kind) for key, (kind, _) in kinds.items())
+    schema = version(1).model_copy(update={"columns": columns})
+    expected = {key: hive for key, (_, hive) in kinds.items() if hive is not None}
+    assert catalog_columns(schema, ()) == {**expected, **RESCUED}
+
+
 @pytest.mark.parametrize("name", ["a\nb", "a\x00", "x" * 256])
 def test_names_that_the_catalog_refuses(name: str) -> None:
     """A name that the catalog refuses is left out, and the others get their columns."""

@@ -3,12 +3,16 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
 
 import orjson
 import pytest
 
 from compactor.adapters.spark import conversion
+from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.schema.column_types import canonical_text, parse_type, value_of
+from compactor.wiring import operating, rebuilding
 from tests.support.hostile_texts import HOSTILE_TEXTS
 
 TYPES = {
@@ -89,6 +93,57 @@ def test_declared_types_without_inspection(new_workspace):
         (0, "None", (("id", "x"), ("v", "1.105"))),
         (1, "1.10", ()),
     ]
+
+
+NESTED = {
+    "id": "long",
+    "tags": "list<string>",
+    "actor": "struct<id:long,seen:timestamp,`full-name`:string>",
+    "by": "map<string,list<decimal(9,2)>>",
+}
+NESTED_LINES = b"""
+{"id":1,"tags":["a",7,null],"actor":{"id":5,"seen":"2026-01-02T03:04:05Z","full-name":"A B"},"by":{"x":[1.5,2]}}
+{"id":2,"tags":[],"actor":{"id":"6","new":true},"by":{"x":["n/a"],"y":null}}
+{"id":3,"tags":"none","actor":"{\\"id\\":7}","by":{"x":[],"x":[1]}}
+{"id":4,"late":{"a":1}}
+""".lstrip()
+
+
+@pytest.mark.parametrize("partition_by", [[], ["id"]])
+def test_lists_structs_and_maps(new_workspace, spark, partition_by):
+    """Parts that fit are values, all others null with the whole text rescued; also in partitions, and after a loss."""
+    workspace = new_workspace(
+        columns=NESTED, output={"partition_by": [f"part = identity({key})" for key in partition_by]}
+    )
+    done = workspace.compact({"a": NESTED_LINES})
+    seen, nothing = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), {"id": None, "seen": None, "full-name": None}
+    rows = {row["id"]: (row["tags"], row["actor"], row["by"], dict(row["_rescued_data"] or ())) for row in done.rows}
+    assert rows == {
+        1: (
+            ["a", "7", None],
+            {"id": 5, "seen": seen, "full-name": "A B"},
+            [("x", [Decimal("1.50"), Decimal(2)])],
+            {},
+        ),
+        2: (
+            [],
+            {**nothing, "id": 6},
+            [("x", [None]), ("y", None)],
+            {"actor": '{"id":"6","new":true}', "by": '{"x":["n/a"],"y":null}'},
+        ),
+        3: (None, {**nothing, "id": 7}, [("x", [])], {"tags": "none", "by": '{"x":[],"x":[1]}'}),
+        4: (None, None, None, {}),
+    }
+    assert done.commit.rescued_values == 4
+    places = [file.final for file in done.commit.outputs]
+    parts = ("get(tags, 1)", "actor.`full-name`", "get(by['x'], 0)")
+    found = spark.read.parquet(*places).where("id = 1").selectExpr(*parts).collect()
+    assert [tuple(row) for row in found] == [("7", "A B", Decimal("1.50"))]
+    workspace.app.store.delete(places)
+    scan = operating.rebuild_scanner(workspace.app).scan(RebuildScope(("m",)))
+    rebuilding.rebuilder(workspace.app, lambda _: workspace.engine()).rebuild(scan)
+    workspace.check()
+    assert sorted(map(str, workspace.compacted().rows)) == sorted(map(str, done.rows))
 
 
 @pytest.mark.parametrize("engine", ["spark"])

@@ -12,22 +12,13 @@ import pyarrow.parquet as pq
 
 from compactor.adapters.iceberg.iceberg_table import IcebergTable
 from compactor.adapters.iceberg.opening import CatalogPlace, open_catalog
+from compactor.engines.parquet_files import arrow_field
 from compactor.schema.schema import METADATA_COLUMNS, SchemaVersion
 from compactor.table.catalog import TableFile
-from compactor.table.columns import TableColumn, table_columns
+from compactor.table.columns import table_columns
 from tests.support.table_catalogs import DATE, CatalogCase, version
 
 NAME = "lake.events"
-
-_TYPES = {
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "long": pa.int64(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamptz": pa.timestamp("us", tz="UTC"),
-    "decimal(10,2)": pa.decimal128(10, 2),
-}
 
 
 def sql_place(folder: Path) -> CatalogPlace:
@@ -85,19 +76,8 @@ def written(path: Path, schema: SchemaVersion, rows: Sequence[Mapping[str, Any]]
 
 def arrow_schema(schema: SchemaVersion, *, without_ids: bool = False) -> pa.Schema:
     """The columns of such a file."""
-    return pa.schema([_field(column, without_ids=without_ids) for column in table_columns(schema, METADATA_COLUMNS)])
-
-
-def _field(column: TableColumn, *, without_ids: bool) -> pa.Field:
-    if not column.key_id:
-        return _with_id(pa.field(column.name, _TYPES[column.type]), 0 if without_ids else column.field_id)
-    key = _with_id(pa.field("key", pa.string(), nullable=False), column.key_id)
-    value = _with_id(pa.field("value", pa.string()), column.value_id)
-    return _with_id(pa.field(column.name, pa.map_(key, value)), column.field_id)
-
-
-def _with_id(field: pa.Field, number: int) -> pa.Field:
-    return field.with_metadata({"PARQUET:field_id": str(number)}) if number else field
+    columns = table_columns(schema, METADATA_COLUMNS)
+    return pa.schema([arrow_field(each.name, each.type, 0 if without_ids else each.field_id) for each in columns])
 
 
 def _found(path: Path, records: int, day: str = DATE) -> TableFile:

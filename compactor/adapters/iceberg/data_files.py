@@ -8,9 +8,6 @@ import pyarrow.parquet as pq
 from pyiceberg.io import FileIO, InputStream
 from pyiceberg.io.pyarrow import (
     DataFileStatistics,
-    MetricModeTypes,
-    MetricsMode,
-    StatisticsCollector,
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
@@ -22,7 +19,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
-from pyiceberg.types import NestedField
 
 from compactor.adapters.iceberg.partitions import Specs, values_in
 from compactor.adapters.iceberg.schemas import dropped_columns
@@ -38,8 +34,6 @@ _FIRST_READ_BYTES = 64 * 1024  # at the end of a file: more than most footers ha
 _END_BYTES = 8  # after the footer: its length in four bytes, and "PAR1"
 _MAGIC = b"PAR1"
 _EPOCH = date(1970, 1, 1)
-
-_NO_STATISTICS = MetricsMode(MetricModeTypes.NONE)
 
 MAX_COLUMNS_WITH_BOUNDS = 100
 """How many columns have bounds in the table. Each takes space in every manifest [Java's default]."""
@@ -110,9 +104,9 @@ class _Entries:
         self._fields = {field.field_id: field for field in schema.fields}
         self._plan = compute_statistics_plan(schema, metadata.properties)
         # A user may drop a column. Later files still have it, but no reader finds it.
-        for number, (name, kind, _) in dropped_columns(metadata, schema).items():
-            self._plan[number] = StatisticsCollector(number, kind, _NO_STATISTICS, name)
-            self._fields[number] = NestedField(number, name, kind, required=False)
+        dropped = [field for field, _ in dropped_columns(metadata, schema).values()]
+        self._plan |= compute_statistics_plan(Schema(*dropped), {"write.metadata.metrics.default": "none"})
+        self._fields |= {field.field_id: field for field in dropped}
         self._bounded = {field.field_id for field in schema.fields[:MAX_COLUMNS_WITH_BOUNDS]}
 
     def entry(self, named: tuple[TableFile, PartitionSpec]) -> DataFile:

@@ -1,17 +1,29 @@
 """A table's schema and partitions in Iceberg's types, with the files' field ids."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from itertools import count
 
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import DateType, MapType, NestedField, PrimitiveType, StringType
+from pyiceberg.types import (
+    DateType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
 
 from compactor.core.errors import OperatorError
+from compactor.schema.column_types import ColumnType, parse_type
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, METADATA_COLUMNS, METADATA_TYPES
-from compactor.table.columns import TableColumn, iceberg_type, lacking_columns
+from compactor.table.columns import TableColumn, lacking_columns
+
+_TYPES = {"timestamp": "timestamptz", "timestamp_ntz": "timestamp"}  # other types have the same name
 
 PLACEHOLDER = Schema(NestedField(1, FILE_DATE, DateType(), required=False))
 """The initial schema of a new table: a catalog assigns its own ids to the columns of a new table, but not to later
@@ -50,13 +62,13 @@ def extended_schema(metadata: TableMetadata, columns: Iterable[TableColumn]) -> 
     return Schema(*current.fields, *map(_field, added), schema_id=number)
 
 
-def dropped_columns(metadata: TableMetadata, schema: Schema) -> dict[int, tuple[str, PrimitiveType, int]]:
+def dropped_columns(metadata: TableMetadata, schema: Schema) -> dict[int, tuple[NestedField, int]]:
     """Columns dropped by a user, by id, as in the earliest schema with each, and that schema's number."""
-    there, found = {field.field_id for field in schema.fields}, dict[int, tuple[str, PrimitiveType, int]]()
+    there, found = {field.field_id for field in schema.fields}, dict[int, tuple[NestedField, int]]()
     for older in metadata.schemas[1:]:  # the first one is the placeholder
         for field in older.fields:
-            if field.field_id not in there and isinstance(field.field_type, PrimitiveType):
-                found.setdefault(field.field_id, (field.name, field.field_type, older.schema_id))
+            if field.field_id not in there:
+                found.setdefault(field.field_id, (field, older.schema_id))
     return found
 
 
@@ -65,7 +77,7 @@ def unneeded_schemas(metadata: TableMetadata, expired: Collection[int]) -> list[
     needed = {metadata.current_schema_id, metadata.schemas[0].schema_id}
     kept = (each for each in metadata.snapshots if each.snapshot_id not in expired)
     needed.update(each.schema_id for each in kept if each.schema_id is not None)
-    needed.update(number for _, _, number in dropped_columns(metadata, metadata.schema()).values())
+    needed.update(number for _, number in dropped_columns(metadata, metadata.schema()).values())
     return sorted({each.schema_id for each in metadata.schemas} - needed)
 
 
@@ -73,11 +85,27 @@ def new_metadata_columns(metadata: TableMetadata, wanted: Collection[str]) -> tu
     """The metadata columns added to the settings after the table was created."""
     names = {field.name for field in metadata.schema().fields}
     new = (name for name in METADATA_COLUMNS if name in wanted and name not in names)
-    return tuple(TableColumn(METADATA_IDS[name], name, iceberg_type(METADATA_TYPES[name])) for name in new)
+    return tuple(TableColumn(METADATA_IDS[name], name, METADATA_TYPES[name]) for name in new)
 
 
 def _field(column: TableColumn) -> NestedField:
-    kind: MapType | str = column.type
-    if column.key_id:
-        kind = MapType(column.key_id, StringType(), column.value_id, StringType(), value_required=False)
+    kind = _type(parse_type(column.type), count(column.first_part_id))
     return NestedField(column.field_id, column.name, kind, required=False)
+
+
+def _type(column_type: ColumnType, ids: Iterator[int]) -> IcebergType:
+    """A type in Iceberg's spelling, whose parts get the next ids."""
+
+    def part(name: str, kind: ColumnType) -> NestedField:
+        return NestedField(next(ids), name, _type(kind, ids), required=False)
+
+    match column_type.kind:
+        case "list":
+            element = part("element", *column_type.parts)
+            return ListType(element.field_id, element.field_type, element_required=False)
+        case "map":
+            key_id, value = next(ids), part("value", *column_type.parts)
+            return MapType(key_id, StringType(), value.field_id, value.field_type, value_required=False)
+        case "struct":
+            return StructType(*map(part, column_type.names, column_type.parts))
+    return IcebergType.model_validate(_TYPES.get(column_type.kind, str(column_type)))

@@ -135,10 +135,11 @@ class SparkEngine:
                 overflow = _overflow(request, inspection, schema)
                 refused_keys = inspection.refused_keys(schema)
                 is_sparse = inspection.records * len(schema.columns) > CELLS_PER_BYTE * inspection.decoded_bytes
-                if is_sparse and discovery == "declared":
+                in_python = is_sparse or any(column.is_nested for column in schema.columns)
+                if in_python and discovery == "declared":
                     discovery = "full"  # Python makes rows from parsed lines
                     continue
-                if is_sparse or inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
+                if in_python or inspection.further_from or len(overflow) > MAX_OVERFLOW_KEYS:
                     keys = self._with_rows(request, inspection, schema)
                     continue
             elif inspection.further_from and not schema.has_rescued:

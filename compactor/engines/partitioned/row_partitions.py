@@ -12,9 +12,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from compactor.core.errors import SettingsError
 from compactor.core.partitions import PartitionField, PartitionValues
 from compactor.engines.partitioned.buckets import BUCKETED_TYPES, bucket_of, buckets_of
 from compactor.schema.column_types import ColumnType, Value, canonical_text, value_of
+from compactor.schema.registry import PARTITION_TYPES
 from compactor.schema.schema import SchemaVersion
 
 _MINUTE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]"
@@ -52,6 +54,9 @@ class RowPartitions:
     """The partitions of rows with one schema version's columns.
 
     A key without a column has no value in any row. It may have values in the rescued data, which do not count.
+
+    Raises:
+        SettingsError: A column has a nested type, perhaps from an earlier schema file.
     """
 
     fields: tuple[PartitionField, ...]
@@ -61,6 +66,10 @@ class RowPartitions:
     def __post_init__(self) -> None:
         for column in self.schema.columns:
             if column.key is not None and any(each.key == column.key for each in self.fields):
+                if column.is_nested:
+                    raise SettingsError(
+                        [f"output.partition_by: {column.key!r} is of type {column.type} -> {PARTITION_TYPES}"]
+                    )
                 self._columns[column.key] = (column.name, column.column_type)
 
     @property

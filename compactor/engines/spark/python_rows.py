@@ -19,8 +19,8 @@ from compactor.engines.engine import RowPlan
 from compactor.engines.parquet_files import arrow_field
 from compactor.engines.partitioned.partition_files import ROW_GROUP_BYTES, PartitionFiles
 from compactor.engines.rows_place import RowsPlace
+from compactor.ndjson.nested_values import fitted
 from compactor.ndjson.rawjson import texts
-from compactor.schema.column_types import ColumnType, value_of
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, METADATA_TYPES, metadata_names
 
@@ -38,7 +38,7 @@ class _Column:
     """The values of a column that are not in an array yet: each value with its row."""
 
     arrow: pa.Field
-    value: Callable[[str], Any]
+    value: Callable[[str], tuple[Any, bool]]
     rows: list[int] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
 
@@ -58,6 +58,11 @@ class _Column:
         return pa.DictionaryArray.from_arrays(_indices(places, numbers, rows), pa.array(distinct, kind.value_type))
 
 
+def _whole(text: str) -> tuple[Any, bool]:
+    """The value of a column of text, and that it is complete."""
+    return text, True
+
+
 class PythonRows:
     """Makes rows.
 
@@ -73,10 +78,13 @@ class PythonRows:
         self._most_rows = max(1, min(_MOST_ROWS, int(ROW_GROUP_BYTES / _CELL_BYTES) // columns))
         # A table with the maximum number of rows shares its row group with others, whose values have other indices.
         self._text = pa.string() if self._most_rows == _MOST_ROWS else pa.dictionary(_PLACE, pa.string())
-        self._metadata = {name: self._column(name, METADATA_TYPES[name], METADATA_IDS[name], str) for name in metadata}
+        self._metadata = {name: self._column(name, METADATA_TYPES[name], METADATA_IDS[name]) for name in metadata}
         self._columns = {
             each.key: self._column(
-                each.name, each.type, each.field_id, str if each.key is None else _value_of(each.column_type)
+                each.name,
+                each.type,
+                each.field_id,
+                partial(fitted, column_type=each.column_type) if each.is_typed else _whole,
             )
             for each in plan.schema.columns
         }
@@ -117,11 +125,11 @@ class PythonRows:
             if text is None:
                 continue
             column = self._columns.get(key)
-            value = None if column is None else column.value(text)
-            if column is None or value is None:
+            value, is_whole = column.value(text) if column is not None else (None, False)
+            if not is_whole:
                 rescued.append((key, text))
                 self.rescued_values += column is not None
-            else:
+            if column is not None and value is not None:
                 column.rows.append(row)
                 column.values.append(value)
         if rescued:
@@ -136,14 +144,11 @@ class PythonRows:
     def _all(self) -> list[_Column]:
         return [*self._metadata.values(), *self._columns.values()]
 
-    def _column(self, name: str, type_: str, field_id: int, value: Callable[[str], Any]) -> _Column:
+    def _column(
+        self, name: str, type_: str, field_id: int, value: Callable[[str], tuple[Any, bool]] = _whole
+    ) -> _Column:
         found = arrow_field(name, type_, field_id)
         return _Column(found.with_type(self._text) if type_ == "string" else found, value)
-
-
-def _value_of(column_type: ColumnType) -> Callable[[str], Any]:
-    """Return a function from a text to its value, or None if the text does not fit the type."""
-    return str if column_type.kind == "string" else partial(value_of, column_type=column_type)
 
 
 def _indices(rows: Iterable[int], places: Iterable[int], length: int) -> pa.Array:

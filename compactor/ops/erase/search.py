@@ -18,6 +18,7 @@ from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import StoredParquet, python_values
 from compactor.ops.erase.wanted import BLANKS, Wanted
 from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
+from compactor.schema.column_types import canonical_text
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import RESCUED_COLUMN, Column
 from compactor.table.merging.committed_rows import CommittedRows, GroupRows, OpenedRows
@@ -72,6 +73,10 @@ class RowSearch:
         return found if found is not None and _trues(found) else None
 
     def _of_column(self, values: Any, column: Column | None) -> pa.BooleanArray:
+        if column is not None and column.is_nested:
+            kind, has = column.column_type, self.wanted.has
+            found = (value is not None and has(canonical_text(value, kind)) for value in python_values(values))
+            return pa.array(found, pa.bool_())
         if column is not None and column.is_typed:
             return pa.array([value in self.wanted.meant for value in python_values(values)], pa.bool_())
         mask = pc.is_in(values, value_set=self._texts)

@@ -163,8 +163,17 @@ class _Number(str):
 
 
 def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | None:
-    """The type by which values of a key are compared, given its column; None to compare text, as for nested keys."""
-    return column.column_type if column is not None and column.is_typed and len(path) == 1 else None
+    """The type by which values of a key are compared, given its column; None to compare text.
+
+    It is that of the column's part at the path, or of the elements there.
+    """
+    found = column.column_type if column is not None and column.is_typed else None
+    for key in (*path[1:], None):
+        while found is not None and found.kind == "list":
+            found = found.parts[0]
+        if found is not None and key is not None:
+            found = found.part(key)
+    return None if found is None or found.parts or found.kind == "string" else found
 
 
 @dataclass(frozen=True)
@@ -176,8 +185,7 @@ class Wanted:
     Attributes:
         path: The key; or the keys of nested objects, the outermost first.
         values: The decoded text of strings; numbers and booleans as written.
-        column_type: The type of the key's column, if it is not text. Then equal values count as well, such as 7.0 for
-            7.
+        column_type: From `compared_type`. If it is not None, equal values count as well, such as 7.0 for 7.
     """
 
     path: tuple[str, ...]
@@ -241,11 +249,16 @@ class Wanted:
 
     @cached_property
     def meant(self) -> frozenset[Value]:
-        """The values in the type of the column; empty for text, and for a nested key."""
-        if self.column_type is None or len(self.path) > 1:
+        """The values in the type of the column; empty for text."""
+        if self.column_type is None:
             return frozenset()
         found = (value_of(text, self.column_type) for text in self.values)
         return frozenset(value for value in found if value is not None)
+
+    @property
+    def has_containers(self) -> bool:
+        """Whether an object or array is wanted."""
+        return bool(self._containers)
 
     @cached_property
     def _containers(self) -> frozenset[Any]:
@@ -272,7 +285,7 @@ class Wanted:
     @cached_property
     def _is_free(self) -> bool:
         """Whether a value can be written in several ways, apart from escapes."""
-        return self.column_type is not None or bool(self._containers)
+        return self.column_type is not None or self.has_containers
 
     @cached_property
     def _sorted(self) -> list[str]:

@@ -33,7 +33,7 @@ class KernelRows:
 
     Attributes:
         rows: The number of rows.
-        columns: Columns by number. A non-text column may come as canonical texts.
+        columns: Columns by number. A non-text column may come as canonical texts, a nested one does.
         ends: The row after the last one of each sum, where the next sum starts.
         rescued: The maps, the keys and the values of the rescued data.
         moved: Columns whose values are among the rescued data.
@@ -111,10 +111,10 @@ class NativeSums(RowSums):
         for batch in batches(opened, columns, by_source=by_source):
             sources, ends = _runs(batch.column(SOURCE)) if by_source else ([""], [batch.num_rows])
             # Most of thousands of columns are empty in a batch.
-            present = ((numbers[key], batch.column(name)) for key, name in columns.present.items())
+            present = ((key, batch.column(name)) for key, name in columns.present.items())
             given = KernelRows(
                 batch.num_rows,
-                [(number, _array(array)) for number, array in present if array.null_count < len(array)],
+                [(numbers[key], self._column(key, array)) for key, array in present if array.null_count < len(array)],
                 ends,
                 _rescued(batch.column(columns.rescued)) if columns.rescued else None,
                 moved,
@@ -123,6 +123,9 @@ class NativeSums(RowSums):
             sums = self._kernel.rows(given)
             for source, (rows, total) in zip(sources, sums, strict=True):
                 yield source, Sum(rows, total)
+
+    def _column(self, key: str, array: pa.Array) -> KernelArray:
+        return _array(pa.array(self.texts(key, array), pa.string()) if pa.types.is_nested(array.type) else array)
 
     def digest(self, rows: Sequence[Row]) -> Sum:
         """See `RowSums`."""

@@ -19,8 +19,9 @@ from compactor.core.errors import StagingError
 from compactor.engines.parquet_files import python_values, rows_at_once
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.lines import Limits, LineCounts, Reject, Splitter
+from compactor.ndjson.nested_values import fitted
 from compactor.ndjson.rawjson import texts
-from compactor.schema.column_types import ColumnType, canonical_text, value_of
+from compactor.schema.column_types import ColumnType, canonical_text
 from compactor.schema.schema import NO_NEW_KEYS, SchemaVersion
 from compactor.table.merging.committed_rows import OpenedRows
 
@@ -75,16 +76,23 @@ class RowShape:
     def rescued_name(self) -> str | None:
         return next((column.name for column in self.schema.columns if column.key is None), None)
 
+    def fitted(self, key: str, text: str) -> tuple[str | None, bool]:
+        """The canonical text of a key's value, None if there is none; and whether all of the text is in the value."""
+        column_type = self.types.get(key)
+        if column_type is None:
+            return text, True
+        value, is_whole = fitted(text, column_type)
+        return None if value is None else canonical_text(value, column_type), is_whole
+
     def row(self, line: bytes, path_columns: Mapping[str, str]) -> Row:
         """The row that a line should become; `path_columns` as in `LineSums`."""
         values: dict[str, str | None] = {**path_columns, **texts(line)}
         rescued = [(key, text) for key, text in values.items() if key not in self.names and text is not None]
-        for key, column_type in self.types.items():
+        for key in self.types:
             text = values.get(key)
             if text is not None:
-                value = value_of(text, column_type)
-                values[key] = None if value is None else canonical_text(value, column_type)
-                if value is None:
+                values[key], is_whole = self.fitted(key, text)
+                if not is_whole:
                     rescued.append((key, text))
         return Row([values.get(key) for key in self.names], rescued)
 
@@ -198,21 +206,25 @@ class RowSums:
         places = {key: at for at, key in enumerate(shape.names)}
         # Zipping columns is several times as fast as building a dictionary for each row.
         keyed = [
-            self._texts(batch, key, columns.present[key]) if key in columns.present else itertools.repeat(None)
+            self.texts(key, batch.column(columns.present[key])) if key in columns.present else itertools.repeat(None)
             for key in shape.names
         ]
         rescued = batch.column(columns.rescued).to_pylist() if columns.rescued else [None] * batch.num_rows
         gone = [(key, batch.column(name).to_pylist()) for name, key in columns.retired.items()]
         for number, (found, *values) in enumerate(zip(rescued, *keyed, strict=False)):
             further = [(key, column[number]) for key, column in gone if column[number] is not None]
-            entries = [*(found or ()), *further]
-            for key, text in entries:
-                if key in columns.moved:
-                    values[places[key]] = text
-            yield Row(values, [(key, text) for key, text in entries if key not in columns.moved])
+            kept = []
+            for key, text in (*(found or ()), *further):
+                is_whole = key in columns.moved
+                if is_whole:
+                    values[places[key]], is_whole = shape.fitted(key, text)
+                if not is_whole:
+                    kept.append((key, text))
+            yield Row(values, kept)
 
-    def _texts(self, batch: pa.RecordBatch, key: str, name: str) -> list[str | None]:
-        values = python_values(batch.column(name))
+    def texts(self, key: str, array: pa.Array) -> list[str | None]:
+        """The canonical texts of a key's column."""
+        values = python_values(array)
         column_type = self.shape.types.get(key)
         if column_type is None:
             return values

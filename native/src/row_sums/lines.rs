@@ -32,7 +32,7 @@ pub enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doubtful;
 
-type Read<T> = Result<T, Doubtful>;
+pub type Read<T> = Result<T, Doubtful>;
 
 /// Reads a line.
 ///
@@ -138,27 +138,28 @@ fn character(escape: &[u8]) -> Option<(char, usize)> {
     Some((pair, 12))
 }
 
-struct Reader<'a> {
-    line: &'a [u8],
-    at: usize,
+/// Reads tokens of a text.
+pub struct Reader<'a> {
+    pub line: &'a [u8],
+    pub at: usize,
 }
 
 impl Reader<'_> {
     /// The next byte; 0 after the last one, which no token starts with or contains.
     #[inline]
-    fn next(&self) -> u8 {
+    pub fn next(&self) -> u8 {
         self.line.get(self.at).copied().unwrap_or(0)
     }
 
     #[inline]
-    fn skip_space(&mut self) {
+    pub fn skip_space(&mut self) {
         while matches!(self.next(), b' ' | b'\t' | b'\r') {
             self.at += 1;
         }
     }
 
     #[inline]
-    fn take(&mut self, byte: u8) -> Read<()> {
+    pub fn take(&mut self, byte: u8) -> Read<()> {
         if self.next() != byte {
             return Err(Doubtful);
         }
@@ -171,14 +172,14 @@ impl Reader<'_> {
         if self.at == self.line.len() { Ok(()) } else { Err(Doubtful) }
     }
 
-    fn colon(&mut self) -> Read<()> {
+    pub fn colon(&mut self) -> Read<()> {
         self.skip_space();
         self.take(b':')?;
         self.skip_space();
         Ok(())
     }
 
-    fn word(&mut self, word: &[u8]) -> Read<()> {
+    pub fn word(&mut self, word: &[u8]) -> Read<()> {
         if !self.line[self.at..].starts_with(word) {
             return Err(Doubtful);
         }
@@ -187,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// The part of a string between the quotes, and whether it has escapes.
-    fn string(&mut self) -> Read<(Range<usize>, bool)> {
+    pub fn string(&mut self) -> Read<(Range<usize>, bool)> {
         self.take(b'"')?;
         let (start, mut is_escaped) = (self.at, false);
         loop {
@@ -239,7 +240,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn scalar(&mut self) -> Read<()> {
+    pub fn scalar(&mut self) -> Read<()> {
         match self.next() {
             b'"' => self.string().map(|_| ()),
             b't' => self.word(b"true"),

@@ -1,6 +1,7 @@
 //! Sums of rows, for comparing the rows in Parquet files with their original lines, whatever the order of either.
 
 mod lines;
+mod nested;
 mod values;
 
 use std::collections::HashMap;
@@ -107,7 +108,7 @@ impl RowSums {
     /// * `columns` - Keys with their columns' content; each is identified by a number, from 0.
     pub fn new(columns: Vec<(Vec<u8>, ColumnKind)>) -> Self {
         Self {
-            kinds: columns.iter().map(|(_, kind)| *kind).collect(),
+            kinds: columns.iter().map(|(_, kind)| kind.clone()).collect(),
             numbers: columns.into_iter().enumerate().map(|(number, (key, _))| (key.into(), number)).collect(),
             hashers: [DefaultHashBuilder::default(), DefaultHashBuilder::default()],
         }
@@ -174,14 +175,18 @@ impl RowSums {
     pub fn rows(&self, rows: usize, given: &Given, ends: &[usize]) -> Result<Vec<Sum>, Malformed> {
         let mut digests = vec![0_u128; rows];
         for (number, values) in &given.columns {
-            let kind = *self.kinds.get(*number).ok_or(Malformed)?;
+            let kind = self.kinds.get(*number).ok_or(Malformed)?;
             let mut row = 0;
             while let Some(next) = values.next_valid(row, rows)? {
                 let value = values.at(next, kind)?.ok_or(Malformed)?;
                 let digest = match kind {
                     ColumnKind::Typed(kind) if values.offsets.is_some() => {
-                        let (stored, width) = values::stored(value, kind).ok_or(Malformed)?;
+                        let (stored, width) = values::stored(value, *kind).ok_or(Malformed)?;
                         self.digest(*number, &stored[..width])
+                    }
+                    ColumnKind::Nested(nested) => {
+                        let stored = nested::stored(value, nested).filter(|(_, is_whole)| *is_whole);
+                        self.digest(*number, &stored.ok_or(Malformed)?.0)
                     }
                     _ => self.digest(*number, value),
                 };
@@ -191,7 +196,7 @@ impl RowSums {
         }
         for (key, values) in &given.retired {
             for (row, digest) in digests.iter_mut().enumerate() {
-                if let Some(value) = values.at(row, ColumnKind::Text)? {
+                if let Some(value) = values.at(row, &ColumnKind::Text)? {
                     *digest = digest.wrapping_add(self.rescued_digest(key, value));
                 }
             }
@@ -216,9 +221,9 @@ impl RowSums {
         for (row, digest) in digests.iter_mut().enumerate() {
             let Some((from, to)) = rescued.maps.entries(row)? else { continue };
             for entry in from..to {
-                let key = rescued.keys.at(entry, ColumnKind::Text)?.ok_or(Malformed)?;
+                let key = rescued.keys.at(entry, &ColumnKind::Text)?.ok_or(Malformed)?;
                 // A null value is never rescued.
-                let value = rescued.values.at(entry, ColumnKind::Text)?.ok_or(Malformed)?;
+                let value = rescued.values.at(entry, &ColumnKind::Text)?.ok_or(Malformed)?;
                 let number = self.numbers.get(key).filter(|number| moved.contains(number));
                 *digest = digest.wrapping_add(match number {
                     Some(number) => self.value_digest(*number, key, value),
@@ -264,6 +269,11 @@ impl RowSums {
             Some(ColumnKind::Text) => self.digest(number, value),
             Some(ColumnKind::Typed(kind)) => match values::stored(value, *kind) {
                 Some((stored, width)) => self.digest(number, &stored[..width]),
+                None => self.rescued_digest(key, value),
+            },
+            Some(ColumnKind::Nested(nested)) => match nested::stored(value, nested) {
+                Some((stored, true)) => self.digest(number, &stored),
+                Some((stored, false)) => self.digest(number, &stored).wrapping_add(self.rescued_digest(key, value)),
                 None => self.rescued_digest(key, value),
             },
             None => self.rescued_digest(key, value),
@@ -357,7 +367,7 @@ impl LineReader {
 
 impl<'a> Values<'a> {
     /// The value in a row; None if null.
-    fn at(&self, row: usize, kind: ColumnKind) -> Result<Option<&'a [u8]>, Malformed> {
+    fn at(&self, row: usize, kind: &ColumnKind) -> Result<Option<&'a [u8]>, Malformed> {
         let row = self.offset + row;
         if !self.is_valid(row)? {
             return Ok(None);
@@ -365,10 +375,10 @@ impl<'a> Values<'a> {
         let (from, to) = match (kind, self.offsets) {
             (_, Some(offsets)) => (place(offsets, row)?, place(offsets, row + 1)?),
             (ColumnKind::Typed(kind), None) => {
-                let width = values::width(kind);
+                let width = values::width(*kind);
                 (row * width, row * width + width)
             }
-            (ColumnKind::Text, None) => return Err(Malformed),
+            (_, None) => return Err(Malformed),
         };
         self.data.get(from..to).map(Some).ok_or(Malformed)
     }

@@ -24,7 +24,8 @@ from compactor.table.catalog import TableChange, TableFile, TableHead
 from tests.support.iceberg_tables import NAME, arrow_schema, client, sql_place, written
 from tests.support.table_catalogs import DATE, OWNER, version
 
-TYPED = ("string", "boolean", "long", "double", "decimal(10,2)", "date", "timestamp")
+NESTED = ("list<decimal(9,2)>", "struct<a:timestamp_ntz,`b c`:map<string,list<long>>>")
+TYPED = ("string", "boolean", "long", "double", "decimal(10,2)", "date", "timestamp", *NESTED)
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 ROW: dict[str, Any] = {
     "c1": "é" * 40,
@@ -34,6 +35,8 @@ ROW: dict[str, Any] = {
     "c5": Decimal("-12345678.90"),
     "c6": date(1969, 12, 31),
     "c7": MOMENT,
+    "c8": [Decimal("0.50"), None],
+    "c9": {"a": datetime(2026, 1, 2, 3, tzinfo=UTC).replace(tzinfo=None), "b c": [("k", [1, None]), ("n", None)]},
     RESCUED_COLUMN: [("k", "1e400"), ("null", None)],
 }
 
@@ -41,10 +44,12 @@ ROW: dict[str, Any] = {
 def typed(number: int) -> SchemaVersion:
     """A version with a column of each type, and from the second on one for rescued data."""
     columns = [
-        Column(key=f"c{at}", name=f"c{at}", added_in=1, type=kind, field_id=at) for at, kind in enumerate(TYPED, 1)
+        Column(key=f"c{at}", name=f"c{at}", added_in=1, type=kind, field_id=10 * at) for at, kind in enumerate(TYPED, 1)
     ]
     if number > 1:
-        columns.append(Column(key=None, name=RESCUED_COLUMN, added_in=2, type=RESCUED_TYPE, field_id=len(TYPED) + 1))
+        columns.append(
+            Column(key=None, name=RESCUED_COLUMN, added_in=2, type=RESCUED_TYPE, field_id=10 * len(TYPED) + 10)
+        )
     return SchemaVersion(version=number, created_at=MOMENT, manifest_id="m", columns=tuple(columns))
 
 

@@ -106,6 +106,21 @@ def test_a_typed_column(tmp_path: Path) -> None:
     assert lake.call("verify").exit_code == 0
 
 
+def test_a_nested_column(tmp_path: Path) -> None:
+    """A value is found in its part, or in the rescued text; files have the same form. No whole object can be erased."""
+    kind = "struct<id: string, tags: list<string>>"
+    (tmp_path / "schema.toml").write_text(f'[[columns]]\nname = "user"\ntype = "{kind}"\n')
+    lake = Lake(tmp_path, "--schema", str(tmp_path / "schema.toml"))
+    before = lake.formats()
+    whole = lake.erase("user", '{"id": "bob"}', "--yes")
+    assert (whole.exit_code, "-> expected plain values" in whole.stderr) == (2, True)
+    document = json.loads(lake.erase("/user/id", "ann", "--yes", "--json").stdout)
+    assert [(each["rows"], each["rejected_lines"]) for each in document["erased"]] == [(4, 2)]
+    assert lake.ids() == ["8", "8", "9"]
+    assert lake.formats() == before
+    assert lake.call("verify", "--deep").exit_code == 0
+
+
 def test_a_replaced_file_brings_nothing_back(lake: Lake) -> None:
     """With the new version of one file, the others of its manifest would be read again: that is refused."""
     assert lake.erase("/user/id", "ann", "--yes").exit_code == 3

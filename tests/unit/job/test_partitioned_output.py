@@ -12,7 +12,9 @@ from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.errors import CompactorError, SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.engines.engine import Engine
-from compactor.schema.registry import partition_faults
+from compactor.engines.partitioned.row_partitions import RowPartitions
+from compactor.schema.registry import EMPTY_SCHEMA, partition_faults
+from compactor.schema.schema import Column
 from compactor.wiring import engines, operating, streaming
 from compactor.wiring.opening import job_registry
 from tests.support.engines import DEFAULT, PLAIN
@@ -192,7 +194,13 @@ def test_columns_that_cannot_tell_are_told_of() -> None:
     harness.store.put("/w/schema.toml", b'[[columns]]\nname = "ts"\ntype = "date"\n')
     with pytest.raises(SettingsError, match="the column is of type date -> expected a type with a time"):
         job_registry(harness.app()).check_declared()
+    harness.store.put("/w/schema.toml", b'[[columns]]\nname = "ts"\ntype = "list<timestamp>"\n')
+    with pytest.raises(SettingsError, match="the column is of type list<timestamp> -> expected a type without parts"):
+        job_registry(harness.app()).check_declared()
     fields = harness.settings.partition_fields
+    kept = Column(key="ts", name="ts", added_in=1, type="list<timestamp>")
+    with pytest.raises(SettingsError, match="'ts' is of type list<timestamp> -> expected a type without parts"):
+        RowPartitions(fields, EMPTY_SCHEMA.model_copy(update={"columns": (kept,)}))
     assert "its key has no column" in next(partition_faults(fields, (), has_table=True))
     assert list(partition_faults(fields, (), has_table=False)) == []
 

@@ -66,6 +66,12 @@ def test_a_whole_file() -> None:
         ({"name": '"a"', "type": '"int"'}, 'columns[0].type: "int" -> expected string, long, double'),
         ({"name": '"a"', "type": '"decimal(39,2)"'}, 'columns[0].type: "decimal(39,2)" -> expected string, long'),
         ({"name": '"a"', "type": '"decimal(2,3)"'}, "decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p"),
+        ({"name": '"a"', "type": '"list<int>"'}, 'columns[0].type: "list<int>" -> expected string, long, double'),
+        ({"name": '"a"', "type": '"map<long, long>"'}, "-> expected string, as all keys are, and a comma at"),
+        (
+            {"name": '"a"', "type": '"list<timestamp>"', "epoch": '"seconds"'},
+            'columns[0].epoch: "seconds" -> expected none',
+        ),
         ({"name": '"a"', "type": "5"}, "columns[0].type: 5 -> expected string"),
         ({"name": '"a"'}, "columns[0].type: not set -> expected string"),
         ({"type": '"long"'}, "columns[0].name: not set -> expected the column's name"),
@@ -125,12 +131,13 @@ def test_names_and_keys_come_once() -> None:
 
 def test_types_that_the_settings_refuse() -> None:
     """A type that no column may have is named with the settings that it needs."""
-    text = column(name='"a"', type='"date"')
-    assert parsed(text) == (DeclaredColumn("a", "a", "date"),)
-    with pytest.raises(SettingsError) as caught:
-        parsed(text, refused={"date": "a table", "timestamp_ns": "no table"})
-    [fault] = caught.value.faults
-    assert fault == f'{WHERE}: columns[0].type: "date" -> expected a table in the settings, or a different type'
+    for kind, spelled in (("date", "date"), ("map< string, struct<date: date> >", "map<string,struct<date:date>>")):
+        text = column(name='"a"', type=f'"{kind}"')
+        assert parsed(text) == (DeclaredColumn("a", "a", spelled),)
+        with pytest.raises(SettingsError) as caught:
+            parsed(text, refused={"date": "a table", "timestamp_ns": "no table"})
+        [fault] = caught.value.faults
+        assert fault == f'{WHERE}: columns[0].type: "date" -> expected a table in the settings, or a different type'
 
 
 def test_too_many_columns() -> None:

@@ -25,24 +25,26 @@ def extended(schema: SchemaVersion, *keys: str) -> SchemaVersion:
 
 
 def test_types() -> None:
-    """Each type has the spelling of Iceberg's schemas, and the map of rescued data has ids for keys and values."""
+    """Each column has its type; the map of rescued data has ids of its own, and a nested column those after its own."""
     declared = [each for each in DECLARED if each.type != "double"]
+    declared.append(DeclaredColumn(key="n", name="n", type="map<string,list<long>>"))
     schema = extend(
         EMPTY_SCHEMA, {"z": "/raw"}, declared=declared, names="safe", max_columns=9, manifest_id="m", now=NOW
     )
     assert table_columns(schema, METADATA_COLUMNS) == (
         TableColumn(10_000_001, "_source_file", "string"),
-        TableColumn(10_000_002, "_processed_at", "timestamptz"),
+        TableColumn(10_000_002, "_processed_at", "timestamp"),
         TableColumn(10_000_003, "_manifest_id", "string"),
         TableColumn(10_000_004, "file_date", "date"),
         TableColumn(1, "s", "string"),
         TableColumn(2, "l", "long"),
         TableColumn(3, "d", "decimal(9,2)"),
         TableColumn(4, "b", "boolean"),
-        TableColumn(5, "t", "timestamptz"),
+        TableColumn(5, "t", "timestamp"),
         TableColumn(6, "day", "date"),
-        TableColumn(7, "z", "string"),
-        TableColumn(8, "_rescued_data", "map<string,string>", 10_000_101, 10_000_102),
+        TableColumn(7, "n", "map<string,list<long>>", 8),
+        TableColumn(11, "z", "string"),
+        TableColumn(12, "_rescued_data", "map<string,string>", 10_000_101),
     )
 
 
@@ -51,7 +53,7 @@ def test_columns_that_a_table_lacks() -> None:
     first = extended(EMPTY_SCHEMA, "a", "b")
     third = extended(without(first, ["a"], now=NOW), "c")
     added = (
-        TableColumn(3, "_rescued_data", "map<string,string>", 10_000_101, 10_000_102),
+        TableColumn(3, "_rescued_data", "map<string,string>", 10_000_101),
         TableColumn(4, "c", "string"),
     )
     assert [column.name for column in table_columns(third, ())] == ["a", "b", "_rescued_data", "c"]

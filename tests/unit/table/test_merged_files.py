@@ -80,7 +80,7 @@ def test_it_ends(sizes: list[int]) -> None:
 
 _TYPES = {
     "text": "string", "n": "long", "x": "double", "ok": "boolean", "day": "date", "at": "timestamp",
-    "price": "decimal(10,2)",
+    "price": "decimal(10,2)", "ids": "list<long>", "by": "map<string,struct<a:timestamp,b:list<string>>>",
 }  # fmt: skip
 _RESCUED = Column(key=None, name=RESCUED_COLUMN, added_in=1, type=RESCUED_TYPE, field_id=99)
 TYPED = SchemaVersion(
@@ -89,7 +89,7 @@ TYPED = SchemaVersion(
     manifest_id="m",
     columns=(
         *(
-            Column(key=key, name=key, added_in=1, type=kind, field_id=at)
+            Column(key=key, name=key, added_in=1, type=kind, field_id=10 * at)
             for at, (key, kind) in enumerate(_TYPES.items(), 1)
         ),
         _RESCUED,
@@ -97,7 +97,8 @@ TYPED = SchemaVersion(
 )
 ROW: dict[str, Any] = {
     "text": "é😀", "n": -5, "x": 1.5, "ok": True, "day": date(2026, 1, 2), "at": datetime(2026, 1, 2, 3, tzinfo=UTC),
-    "price": Decimal("1.10"), RESCUED_COLUMN: [("k", "v"), ("none", None)],
+    "price": Decimal("1.10"), "ids": [1, None], "by": [("k", {"a": None, "b": ["é"]}), ("n", None)],
+    RESCUED_COLUMN: [("k", "v"), ("none", None)],
 }  # fmt: skip
 EARLIER = TYPED.model_copy(update={"version": 1, "columns": (*TYPED.columns[:5], _RESCUED)})
 

@@ -154,10 +154,7 @@ class _Column:
     text: str = ""
     micros: int = 0
     days: int = 0
-    kind: str = ""
-    precision: int = 0
-    scale: int = 0
-    epoch: str | None = None
+    column_type: ColumnType | None = None
 
 
 class NativeKernel:
@@ -235,8 +232,7 @@ def digest_kernel(columns: Mapping[str, ColumnType]) -> "DigestKernel":
     Raises:
         StagingError: The module cannot be used.
     """
-    types = [(key, each.kind, each.precision, each.scale, each.epoch) for key, each in columns.items()]
-    found: DigestKernel = native_module().RowSums(types)
+    found: DigestKernel = native_module().RowSums(list(columns.items()))
     return found
 
 
@@ -261,14 +257,4 @@ def _metadata_column(name: str, plan: RowPlan) -> _Column:
 def _column(column: Column) -> _Column:
     if column.key is None:
         return _Column(column.name, column.field_id, "rescued")
-    kind = column.column_type
-    return _Column(
-        column.name,
-        column.field_id,
-        "key",
-        column.key,
-        kind=kind.kind,
-        precision=kind.precision,
-        scale=kind.scale,
-        epoch=kind.epoch,
-    )
+    return _Column(column.name, column.field_id, "key", column.key, column_type=column.column_type)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.adapters.local.store import LocalStore
-from compactor.engines.parquet_files import open_parquet
+from compactor.engines.parquet_files import arrow_field, open_parquet
 from compactor.ops.erase.search import RowSearch
 from compactor.ops.erase.wanted import Wanted, compared_type, path_of
 from compactor.schema.schema import RESCUED_COLUMN, Column
@@ -96,6 +96,30 @@ def test_typed_values_are_found(tmp_path: Path, name: str) -> None:
     pq.write_table(pa.table({"id": pa.array([other, None, wanted, other], kind)}), path, row_group_size=2)
     assert found(path, column("id", name), "id", TEXTS)[0] == [2]
     assert found(path, column("id", name), "id", frozenset({"no value of it"}))[0] == []
+
+
+def test_values_of_nested_columns_are_found(tmp_path: Path) -> None:
+    """By what the text means in the type of the part at the path, or of its elements, and by text in JSON below it."""
+    kind = "struct<ids:list<double>,by:map<string,string>>"
+    rows = [None, {"ids": [8.0, 7.0]}, {"ids": None, "by": [("x", "ann"), ("y", '{"z":"bob"}')]}, {"ids": [70.0]}]
+    path = tmp_path / "a.parquet"
+    field = arrow_field("user", kind, 1)
+    pq.write_table(pa.table({"user": pa.array(rows, field.type)}, pa.schema([field])), path)
+    for key, value, expected in (
+        ("/user/ids", "7", [1]),
+        ("/user/ids", "70e-1", [1]),
+        ("/user/by/x", "ann", [2]),
+        ("/user/by/y/z", "bob", [2]),
+        ("/user/by", "ann", []),
+        ("user", "7", []),
+        ("/user/other", "7", []),
+    ):
+        assert found(path, column("user", kind), key, frozenset({value}))[0] == expected, key
+    line = b'{"user": {"ids": ["8", 70.0e-1]}}'
+    for key, is_there in (("/user/ids", True), ("/user/by", False)):
+        path_to = path_of(key)
+        wanted = Wanted(path_to, frozenset({"7"}), compared_type(column("user", kind), path_to))
+        assert wanted.in_line(line) is is_there
 
 
 def test_rescued_values_are_found(tmp_path: Path) -> None:
