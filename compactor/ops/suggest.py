@@ -102,6 +102,7 @@ class SchemaSuggester:
         formats: Which kinds of files are read.
         hive_keys: Whether folders such as `country=DE` add columns.
         meter: Counts the files that were read.
+        levels: How deep to profile the parts of arrays and objects, too.
     """
 
     store: ObjectStore
@@ -110,6 +111,7 @@ class SchemaSuggester:
     formats: Formats = Formats()  # noqa: RUF009 - it is frozen
     hive_keys: bool = False
     meter: Meter = field(default_factory=Meter)
+    levels: int = 0
 
     def survey(self, source: str, files: Iterable[ObjectInfo], *, max_records: int | None) -> Survey:
         """Read the first records of evenly spread files, `max_records` in total, or with None all records.
@@ -153,6 +155,7 @@ class SchemaSuggester:
                     max_records=max_records,
                     max_bytes=max_bytes,
                     path_values=path_columns(info.uri) if self.hive_keys else None,
+                    levels=self.levels,
                 )
         except FileError as exc:
             found.unreadable.append((info.uri, exc.message))

@@ -166,6 +166,9 @@ class ColumnProfile:
         shapes: Number of non-null values by shape.
         examples: The first value with each shape.
         formats: Number of times by format.
+        arrays: Number of arrays among the values whose parts were added.
+        parts: The values of objects by key; with None the elements of arrays, or the values of further keys. None if no
+            parts were added.
     """
 
     nulls: int = 0
@@ -173,6 +176,8 @@ class ColumnProfile:
     examples: dict[Shape, Example] = field(default_factory=dict)
     formats: Counter[str] = field(default_factory=Counter)
     digits: Digits = field(default_factory=Digits)
+    arrays: int = 0
+    parts: "dict[str | None, ColumnProfile] | None" = None
 
     @property
     def values(self) -> int:

@@ -17,6 +17,7 @@ from compactor.schema.column_profile import (
     Shape,
     TableProfile,
 )
+from compactor.schema.column_types import parse_type, spelled_key
 from compactor.schema.schema import MAX_KEY_CHARACTERS, RESERVED_NAMES, Names, column_name
 from compactor.settings.toml import toml
 
@@ -66,7 +67,7 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
 
     A `long` holds plain integers. Other numbers are a `double` if each is the shortest spelling of one, and a decimal
     if digits would be lost. Instants are a `timestamp` if microseconds suffice, else a `timestamp_ns`. Values that fit
-    none of these, and values of different kinds, stay strings.
+    none of these, and values of different kinds, stay strings. So do arrays and objects whose parts were not added.
     """
     kinds = Counter[str]()
     for shape, values in profile.shapes.items():
@@ -75,6 +76,8 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
         return Inferred("string")
     main = max(kinds, key=lambda kind: (kinds[kind], kind))
     others = tuple(_misfits(profile, kind, kinds[kind]) for kind in sorted(kinds) if kind != main)
+    if main == "object or array" and profile.parts is not None and not others:
+        return Inferred(_nested_type(profile, profile.parts, has_nanoseconds=has_nanoseconds))
     if main in {"text", "object or array"} or (others and kinds[main] * 2 <= kinds.total()):
         return Inferred("string", "", others)
     if main == "number":
@@ -85,6 +88,24 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
         narrower, changed = _TYPES[main], ()
     misfits = (*changed, *others)
     return Inferred("string", narrower, misfits) if misfits else Inferred(narrower)
+
+
+def _nested_type(profile: ColumnProfile, parts: Mapping[str | None, ColumnProfile], *, has_nanoseconds: bool) -> str:
+    """The type for a column's arrays or objects: a map for objects with many keys, or with keys other than words."""
+    types = {key: infer(part, has_nanoseconds=has_nanoseconds).type for key, part in parts.items()}
+    kinds = {types[key] for key, part in parts.items() if part.values}
+    part = kinds.pop() if len(kinds) == 1 else "string"
+    if profile.arrays:
+        found = f"list<{part}>" if profile.arrays == profile.shapes["nested"] else "string"
+    elif types and all(key and spelled_key(key) == key for key in types):
+        found = f"struct<{', '.join(f'{key}: {types[key]}' for key in types)}>"
+    else:
+        found = f"map<string, {part}>"
+    try:
+        parse_type(found)
+    except ValueError:  # keys that differ only in case, or too many parts
+        return "string"
+    return found
 
 
 def _misfits(profile: ColumnProfile, kind: str, values: int) -> Misfits:

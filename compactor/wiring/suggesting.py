@@ -30,6 +30,8 @@ def suggested_file(
     kept: Settings | None,
     max_records: int | None,
     meter: Meter,
+    *,
+    levels: int = 0,
 ) -> str:
     """Read records from some sources, or all of them, and return the suggested schema file.
 
@@ -39,6 +41,7 @@ def suggested_file(
         kept: The user's settings; None for those that `compact` would start with.
         max_records: How many records to read; None for all.
         meter: Counts the files that were read.
+        levels: How deep arrays and objects get types with parts.
 
     Raises:
         SettingsError: A SRC does not exist, an option has a fault, or no file has a record with a key.
@@ -53,7 +56,8 @@ def suggested_file(
     files = source_files(
         SourceListing(store, spec.confined), sources, met, skips=lambda uri: "excluded" if excludes(uri) else ""
     )
-    survey = suggester(settings, store, meter).survey(in_words(sources), files, max_records=max_records)
+    profiler = replace(suggester(settings, store, meter), levels=levels)
+    survey = profiler.survey(in_words(sources), files, max_records=max_records)
     survey.unreadable += [(each.uri, each.detail) for each in met.left_out]
     return survey.schema_file(suggestion_rules(settings, options.names))
 

@@ -1,9 +1,14 @@
 """The corpus of files as services write them: rows, types and rejects, by both engines."""
 
 import json
+import tomllib
 
 import pytest
 
+from compactor.schema.column_types import MAX_LEVELS
+from compactor.settings.compact_paths import Options
+from compactor.telemetry.meter import Meter
+from compactor.wiring.suggesting import suggested_file
 from tests.support.record_shapes import shapes
 
 SHAPES = {shape.name: shape for shape in shapes()}
@@ -63,6 +68,35 @@ def test_columns_have_their_types(new_workspace, name):
     assert len(compacted.rows) == len(shape.records)
     assert [{key: row[key] for key in shape.values} for row in compacted.rows].count(shape.values) > 0
     assert compacted.commit.rescued_values == 0
+
+
+NESTED_SHAPES = (
+    "cloudtrail.json.gz",
+    "otlp.jsonl",
+    "bus.jsonl",
+    "waf.log",
+    "kubernetes.log",
+    "segment.log",
+    "github.log",
+)
+
+
+@pytest.mark.parametrize("name", NESTED_SHAPES)
+def test_suggested_nested_types_hold_every_record(new_workspace, tmp_path, name):
+    """Their values are compared one by one by `verify`, and nothing is rescued."""
+    shape = SHAPES[name]
+    (tmp_path / name).write_bytes(shape.data)
+    options = Options(records=shape.path or None, keep=",".join(shape.keep), names="exact")
+    suggested = suggested_file([str(tmp_path / name)], options, None, None, Meter(), levels=MAX_LEVELS)
+    columns = {each["name"]: each["type"].replace(" ", "") for each in tomllib.loads(suggested)["columns"]}
+    assert any(kind.startswith(("struct<", "list<")) for kind in columns.values())
+    workspace = new_workspace(
+        columns=columns,
+        schema={"names": "exact"},
+        input={"format": "json", "records": shape.path, "keep": list(shape.keep)},
+    )
+    compacted = workspace.compact({name: shape.data})
+    assert (len(compacted.rows), compacted.commit.rescued_values) == (len(shape.records), 0)
 
 
 def test_a_reject_has_what_would_be_carried(new_workspace):

@@ -17,6 +17,7 @@ from compactor.core.logs.names import is_log
 from compactor.core.text.formatting import count, shown
 from compactor.core.text.safe_text import visible
 from compactor.schema.catalog import Published
+from compactor.schema.column_types import MAX_LEVELS
 from compactor.schema.schema import Column, RetiredColumn, SchemaVersion
 from compactor.settings.compact_paths import Options
 from compactor.telemetry.meter import Meter
@@ -177,13 +178,14 @@ def _show_published(done: Published) -> None:
     type=click.Choice(("safe", "exact")),
     help="Name columns to suit Athena and Glue (safe), or exactly as the keys (exact).",
 )
+@click.option("--nested", is_flag=True, help=f"Type arrays and objects, too, to {MAX_LEVELS} levels.")
 @click.option("--hive-keys", is_flag=True, default=None, help="Add columns for folders such as country=DE.")
 @click.option("--region", help="Use this AWS region.")
 @click.option("--endpoint-url", metavar="URL", help="Use this server instead of AWS.")
 @stream_option
 @body
 def suggest(
-    invocation: Invocation, *, sources: tuple[str, ...], sample: int | None, is_all: bool, **options: Any
+    invocation: Invocation, *, sources: tuple[str, ...], sample: int | None, is_all: bool, nested: bool, **options: Any
 ) -> None:
     """Suggest a schema file for NDJSON.
 
@@ -203,6 +205,7 @@ def suggest(
         raise click.UsageError("expected SRC (a folder, a file, a quoted pattern, s3://bucket/prefix), or --in DST")
     meter = Meter()
     with working("reading", meter):
-        document = suggested_file(places, Options(**options), kept, None if is_all else sample or SAMPLE_RECORDS, meter)
+        most, levels = None if is_all else sample or SAMPLE_RECORDS, MAX_LEVELS if nested else 0
+        document = suggested_file(places, Options(**options), kept, most, meter, levels=levels)
     # The file is UTF-8 on every terminal; it contains no control characters.
     write_out(document.encode(), nl=False)

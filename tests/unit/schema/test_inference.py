@@ -10,9 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from compactor.ndjson.lines import Limits
+from compactor.ndjson.nested_values import fitted
+from compactor.ndjson.profiling import profile_file
 from compactor.ndjson.rawjson import values
 from compactor.schema.column_profile import Place, TableProfile, shape_of
-from compactor.schema.column_types import canonical_text, parse_type, value_of
+from compactor.schema.column_types import MAX_LEVELS, canonical_text, parse_type, value_of
 from compactor.schema.schema_of_settings import parse_schema_file
 from compactor.schema.suggestion import SuggestionRules, infer, suggestion
 
@@ -105,6 +108,56 @@ def inferred(*written: str) -> str:
 def test_the_type_of_values(written: Sequence[str], expected: str) -> None:
     """Numbers keep all digits, codes stay strings, and values of different kinds do."""
     assert inferred(*written) == expected
+
+
+def nested_profile(written: Sequence[str], levels: int = MAX_LEVELS) -> TableProfile:
+    found, limits = TableProfile(10), Limits(max_line_bytes=1 << 20, max_decompressed_bytes=1 << 24)
+    lines = "".join(f'{{"k":{each}}}\n' for each in written)
+    profile_file([lines.encode()], limits, found, file=0, levels=levels)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (["[1, 2]", "[]", "null", "[null]"], "list<long>"),
+        (["[]"], "list<string>"),
+        (['[1, "a"]'], "list<string>"),
+        (["[[1.5], [2]]"], "list<list<double>>"),
+        (["[1]", "{}"], "string"),
+        (["[1]", "1"], "string"),
+        (["{}"], "map<string, string>"),
+        (['{"a": 1}', '{"b": "x", "a": null}'], "struct<a: long, b: string>"),
+        (['{"a.b": 1, "c": 2}'], "map<string, long>"),
+        (['{"a.b": 1, "c": "x"}'], "map<string, string>"),
+        (['{"a": 1, "A": 2}'], "string"),
+        ([json.dumps({f"k{at}": at for at in range(65)})], "map<string, long>"),
+        (['{"at": {"$date": 5}, "n": {"$numberLong": "5"}}'], "struct<at: timestamp, n: long>"),
+        (["[[[[[[1]]]]]]"], "list<list<list<list<list<string>>>>>"),
+        (['[{"a": 1}, {"b": [true]}]'], "list<struct<a: long, b: list<boolean>>>"),
+    ],
+)
+def test_the_type_of_nested_values(written: Sequence[str], expected: str) -> None:
+    """Down to the deepest level of a type; a map for many keys, or for keys other than words."""
+    assert infer(nested_profile(written).columns["k"]).type == expected
+    assert infer(nested_profile(written, levels=0).columns["k"]).type == "string"
+
+
+JSON = st.recursive(VALUES, lambda part: st.one_of(
+    st.lists(part, max_size=3).map(lambda parts: f"[{','.join(parts)}]"),
+    st.dictionaries(st.sampled_from(["a", "b", "c.d"]), part, max_size=3).map(
+        lambda parts: f"{{{','.join(f'{json.dumps(key)}: {each}' for key, each in parts.items())}}}"
+    ),
+))  # fmt: skip
+
+
+@given(st.lists(JSON, min_size=1, max_size=5))
+def test_every_nested_value_fits(written: list[str]) -> None:
+    """All of each value that was seen is in its column."""
+    kind = parse_type(infer(nested_profile(written).columns["k"]).type)
+    for each in written:
+        source, text = values(b'{"k": %s}' % each.encode())["k"]
+        assert source == "null" or fitted(text, kind)[1]
 
 
 @given(st.lists(VALUES, max_size=8))
