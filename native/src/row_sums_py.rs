@@ -6,19 +6,19 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::row_sums::{DoubtfulLine, Given, LineReader, Malformed, Rescued, RowSums, Sum, Values};
+use crate::row_sums::{DoubtfulLine, Given, LineReader, Malformed, RowSums, Sum, Values};
 use crate::types_py::PyType;
 
-/// An Arrow array: its offset, and its validity bits, offsets and data, if it has them.
-type Array = (usize, Option<PyBackedBytes>, Option<PyBackedBytes>, PyBackedBytes);
+/// An Arrow array: its offset; its validity bits, offsets and data, if it has them; and the arrays of its parts.
+#[derive(FromPyObject)]
+struct Array(usize, Option<PyBackedBytes>, Option<PyBackedBytes>, PyBackedBytes, Vec<Array>);
 
-/// Rows as Python describes them: their number, columns by number, the maps, keys and values of the rescued data,
-/// columns missing from the rows, columns whose values are a key's rescued ones, and the end of each sum.
+/// Rows as Python describes them: their number, columns by number, the maps of the rescued data, columns missing from the rows, columns whose values are a key's rescued ones, and the end of each sum.
 #[derive(FromPyObject)]
 struct PyRows {
     rows: usize,
     columns: Vec<(usize, Array)>,
-    rescued: Option<(Array, Array, Array)>,
+    rescued: Option<Array>,
     moved: Vec<usize>,
     retired: Vec<(String, Array)>,
     ends: Vec<usize>,
@@ -66,11 +66,7 @@ impl PyRowSums {
             let PyRows { rows, columns, rescued, moved, retired, ends } = given;
             let given = Given {
                 columns: columns.iter().map(|(number, array)| (*number, values(array))).collect(),
-                rescued: rescued.as_ref().map(|(maps, keys, texts)| Rescued {
-                    maps: values(maps),
-                    keys: values(keys),
-                    values: values(texts),
-                }),
+                rescued: rescued.as_ref().map(values),
                 moved,
                 retired: retired.iter().map(|(key, array)| (key.clone().into_bytes(), values(array))).collect(),
             };
@@ -83,8 +79,9 @@ impl PyRowSums {
     }
 }
 
-fn values((offset, valid, offsets, data): &Array) -> Values<'_> {
-    Values { offset: *offset, valid: valid.as_deref(), offsets: offsets.as_deref(), data }
+fn values(Array(offset, valid, offsets, data, parts): &Array) -> Values<'_> {
+    let parts = parts.iter().map(values).collect();
+    Values { offset: *offset, valid: valid.as_deref(), offsets: offsets.as_deref(), data, parts }
 }
 
 fn of(sum: Sum) -> PySum {

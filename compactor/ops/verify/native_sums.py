@@ -20,8 +20,8 @@ from compactor.ops.verify.row_sums import SOURCE, FileColumns, LineSums, Row, Ro
 from compactor.schema.column_types import ColumnType
 from compactor.table.merging.committed_rows import OpenedRows
 
-KernelArray = tuple[int, bytes | None, bytes | None, bytes]
-"""The offset of an Arrow array, and its buffers if it has them: validity, offsets, data."""
+KernelArray = tuple[int, bytes | None, bytes | None, bytes, list["KernelArray"]]
+"""The offset of an Arrow array; its buffers if it has them: validity, offsets, data; and the arrays of its parts."""
 
 KernelSum = tuple[int, int]
 """A number of rows, and the sum of their digests."""
@@ -33,9 +33,9 @@ class KernelRows:
 
     Attributes:
         rows: The number of rows.
-        columns: Columns by number. A non-text column may come as canonical texts, a nested one does.
+        columns: Columns by number. A non-text column may come as canonical texts.
         ends: The row after the last one of each sum, where the next sum starts.
-        rescued: The maps, the keys and the values of the rescued data.
+        rescued: The maps of the rescued data.
         moved: Columns whose values are among the rescued data.
         retired: Text columns that count as rescued data, by key.
     """
@@ -43,7 +43,7 @@ class KernelRows:
     rows: int
     columns: list[tuple[int, KernelArray]]
     ends: list[int]
-    rescued: tuple[KernelArray, KernelArray, KernelArray] | None = None
+    rescued: KernelArray | None = None
     moved: list[int] = field(default_factory=list)
     retired: list[tuple[str, KernelArray]] = field(default_factory=list)
 
@@ -111,21 +111,18 @@ class NativeSums(RowSums):
         for batch in batches(opened, columns, by_source=by_source):
             sources, ends = _runs(batch.column(SOURCE)) if by_source else ([""], [batch.num_rows])
             # Most of thousands of columns are empty in a batch.
-            present = ((key, batch.column(name)) for key, name in columns.present.items())
+            present = ((numbers[key], batch.column(name)) for key, name in columns.present.items())
             given = KernelRows(
                 batch.num_rows,
-                [(numbers[key], self._column(key, array)) for key, array in present if array.null_count < len(array)],
+                [(number, _array(array)) for number, array in present if array.null_count < len(array)],
                 ends,
-                _rescued(batch.column(columns.rescued)) if columns.rescued else None,
+                _array(batch.column(columns.rescued)) if columns.rescued else None,
                 moved,
                 [(key, _array(batch.column(name).cast(pa.string()))) for name, key in columns.retired.items()],
             )
             sums = self._kernel.rows(given)
             for source, (rows, total) in zip(sources, sums, strict=True):
                 yield source, Sum(rows, total)
-
-    def _column(self, key: str, array: pa.Array) -> KernelArray:
-        return _array(pa.array(self.texts(key, array), pa.string()) if pa.types.is_nested(array.type) else array)
 
     def digest(self, rows: Sequence[Row]) -> Sum:
         """See `RowSums`."""
@@ -135,11 +132,12 @@ class NativeSums(RowSums):
             ends.append(ends[-1] + len(row.rescued))
         entries = [entry for row in rows for entry in row.rescued]
         keys, values = (pa.array([entry[at] for entry in entries], pa.string()) for at in (0, 1))
-        maps = (0, None, pa.array(ends, pa.int32()).buffers()[1].to_pybytes(), b"")
+        offsets = pa.array(ends, pa.int32()).buffers()[1].to_pybytes()
+        maps = (0, None, offsets, b"", [_array(keys), _array(values)])
         # Of thousands of columns, a few rows use few.
         there = [(number, column) for number, column in columns if any(value is not None for value in column)]
         texts = [(number, _array(pa.array(column, pa.string()))) for number, column in there]
-        found = self._kernel.rows(KernelRows(len(rows), texts, [len(rows)], (maps, _array(keys), _array(values))))
+        found = self._kernel.rows(KernelRows(len(rows), texts, [len(rows)], maps))
         return Sum(*found[0])
 
 
@@ -212,23 +210,26 @@ def _runs(sources: pa.Array) -> tuple[list[str], list[int]]:
     return runs.values.to_pylist(), runs.run_ends.to_pylist()
 
 
-def _rescued(maps: pa.MapArray) -> tuple[KernelArray, KernelArray, KernelArray]:
-    valid, offsets = maps.buffers()[:2]
-    outer = (maps.offset, None if valid is None else valid.to_pybytes(), offsets.to_pybytes(), b"")
-    return outer, _array(maps.keys), _array(maps.items)
-
-
 def _array(array: pa.Array) -> KernelArray:
-    if pa.types.is_boolean(array.type):
+    kind = array.type
+    if pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
+    parts = list[pa.Array]()
     match array.buffers():
+        case [valid, *_] if pa.types.is_struct(kind):
+            offsets = data = None
+            parts = [array.field(at) for at in range(kind.num_fields)]
+        case [valid, offsets, *_] if pa.types.is_list(kind):
+            parts, data = [array.values], None
+        case [valid, offsets, *_] if pa.types.is_map(kind):
+            parts, data = [array.keys, array.items], None
         case [valid, data]:
             offsets = None
-        case [valid, offsets, data] if pa.types.is_string(array.type):
+        case [valid, offsets, data] if pa.types.is_string(kind):
             pass
         case _:
-            raise StagingError(f"a column of type {array.type}; expected text, or values of a fixed width")
-    return array.offset, _bytes(valid), _bytes(offsets), _bytes(data) or b""
+            raise StagingError(f"a column of type {kind}; expected text, values of a fixed width, or these in others")
+    return array.offset, _bytes(valid), _bytes(offsets), _bytes(data) or b"", [*map(_array, parts)]
 
 
 def _bytes(buffer: pa.Buffer | None) -> bytes | None:

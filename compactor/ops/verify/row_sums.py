@@ -206,7 +206,7 @@ class RowSums:
         places = {key: at for at, key in enumerate(shape.names)}
         # Zipping columns is several times as fast as building a dictionary for each row.
         keyed = [
-            self.texts(key, batch.column(columns.present[key])) if key in columns.present else itertools.repeat(None)
+            self._texts(batch, key, columns.present[key]) if key in columns.present else itertools.repeat(None)
             for key in shape.names
         ]
         rescued = batch.column(columns.rescued).to_pylist() if columns.rescued else [None] * batch.num_rows
@@ -222,9 +222,8 @@ class RowSums:
                     kept.append((key, text))
             yield Row(values, kept)
 
-    def texts(self, key: str, array: pa.Array) -> list[str | None]:
-        """The canonical texts of a key's column."""
-        values = python_values(array)
+    def _texts(self, batch: pa.RecordBatch, key: str, name: str) -> list[str | None]:
+        values = python_values(batch.column(name))
         column_type = self.shape.types.get(key)
         if column_type is None:
             return values

@@ -47,15 +47,8 @@ pub struct Values<'a> {
     /// The starts of texts; none for values of a fixed width.
     pub offsets: Option<&'a [u8]>,
     pub data: &'a [u8],
-}
-
-/// Some rows' rescued data.
-#[derive(Debug)]
-pub struct Rescued<'a> {
-    /// The start of each row's entries.
-    pub maps: Values<'a>,
-    pub keys: Values<'a>,
-    pub values: Values<'a>,
+    /// A list's elements, a struct's values by key, or a map's keys and values.
+    pub parts: Vec<Values<'a>>,
 }
 
 /// The content of some rows.
@@ -63,7 +56,8 @@ pub struct Rescued<'a> {
 pub struct Given<'a> {
     /// Columns by number. Texts in a column of another type are those of its values.
     pub columns: Vec<(usize, Values<'a>)>,
-    pub rescued: Option<Rescued<'a>>,
+    /// Maps of texts.
+    pub rescued: Option<Values<'a>>,
     /// Numbers of columns missing from the rows: rescued values of their keys count as theirs.
     pub moved: Vec<usize>,
     /// Text columns whose values count as a key's rescued ones.
@@ -178,17 +172,21 @@ impl RowSums {
             let kind = self.kinds.get(*number).ok_or(Malformed)?;
             let mut row = 0;
             while let Some(next) = values.next_valid(row, rows)? {
-                let value = values.at(next, kind)?.ok_or(Malformed)?;
                 let digest = match kind {
-                    ColumnKind::Typed(kind) if values.offsets.is_some() => {
-                        let (stored, width) = values::stored(value, *kind).ok_or(Malformed)?;
-                        self.digest(*number, &stored[..width])
+                    ColumnKind::Nested(nested) if !values.parts.is_empty() => {
+                        self.digest(*number, &nested::of_arrays(values, next, nested)?)
                     }
                     ColumnKind::Nested(nested) => {
-                        let stored = nested::stored(value, nested).filter(|(_, is_whole)| *is_whole);
+                        let text = values.at(next, &ColumnKind::Text)?.ok_or(Malformed)?;
+                        let stored = nested::stored(text, nested).filter(|(_, is_whole)| *is_whole);
                         self.digest(*number, &stored.ok_or(Malformed)?.0)
                     }
-                    _ => self.digest(*number, value),
+                    ColumnKind::Typed(typed) if values.offsets.is_some() => {
+                        let text = values.at(next, kind)?.ok_or(Malformed)?;
+                        let (stored, width) = values::stored(text, *typed).ok_or(Malformed)?;
+                        self.digest(*number, &stored[..width])
+                    }
+                    _ => self.digest(*number, values.at(next, kind)?.ok_or(Malformed)?),
                 };
                 digests[next] = digests[next].wrapping_add(digest);
                 row = next + 1;
@@ -217,13 +215,14 @@ impl RowSums {
         Ok(sums)
     }
 
-    fn add_rescued(&self, rescued: &Rescued, moved: &[usize], digests: &mut [u128]) -> Result<(), Malformed> {
+    fn add_rescued(&self, maps: &Values, moved: &[usize], digests: &mut [u128]) -> Result<(), Malformed> {
+        let [keys, values] = &maps.parts[..] else { return Err(Malformed) };
         for (row, digest) in digests.iter_mut().enumerate() {
-            let Some((from, to)) = rescued.maps.entries(row)? else { continue };
+            let Some((from, to)) = maps.entries(row)? else { continue };
             for entry in from..to {
-                let key = rescued.keys.at(entry, &ColumnKind::Text)?.ok_or(Malformed)?;
+                let key = keys.at(entry, &ColumnKind::Text)?.ok_or(Malformed)?;
                 // A null value is never rescued.
-                let value = rescued.values.at(entry, &ColumnKind::Text)?.ok_or(Malformed)?;
+                let value = values.at(entry, &ColumnKind::Text)?.ok_or(Malformed)?;
                 let number = self.numbers.get(key).filter(|number| moved.contains(number));
                 *digest = digest.wrapping_add(match number {
                     Some(number) => self.value_digest(*number, key, value),

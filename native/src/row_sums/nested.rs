@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::lines::{Doubtful, Read, Reader, decode};
-use super::values;
+use super::{Malformed, Values, values};
 use crate::columns::ColumnKind;
 use crate::nested::{Nested, Shape};
 
@@ -23,6 +23,55 @@ pub fn stored(text: &[u8], nested: &Nested) -> Option<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let is_whole = container(&mut reader, &nested.shape, MAX_DEPTH, &mut bytes).ok()?;
     (reader.at == text.len()).then_some((bytes, is_whole))
+}
+
+/// The same bytes, from arrays of such a type.
+///
+/// # Errors
+///
+/// Values exceed their buffer, or have a wrong width or type.
+pub fn of_arrays(values: &Values, row: usize, nested: &Nested) -> Result<Vec<u8>, Malformed> {
+    let mut bytes = Vec::new();
+    add_row(values, row, &nested.shape, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn add_row(values: &Values, row: usize, shape: &Shape, bytes: &mut Vec<u8>) -> Result<(), Malformed> {
+    match (shape, &values.parts[..]) {
+        (Shape::List(part), [elements]) => {
+            let (from, to) = values.entries(row)?.ok_or(Malformed)?;
+            bytes.extend(to.saturating_sub(from).to_le_bytes());
+            (from..to).try_for_each(|at| add_part(elements, at, part, bytes))
+        }
+        (Shape::Map(part), [keys, values_of_keys]) => {
+            let (from, to) = values.entries(row)?.ok_or(Malformed)?;
+            bytes.extend(to.saturating_sub(from).to_le_bytes());
+            for at in from..to {
+                sized(keys.at(at, &ColumnKind::Text)?.ok_or(Malformed)?, bytes);
+                add_part(values_of_keys, at, part, bytes)?;
+            }
+            Ok(())
+        }
+        (Shape::Struct(parts), arrays) if parts.len() == arrays.len() => {
+            bytes.extend(0_usize.to_le_bytes());
+            parts.iter().zip(arrays).try_for_each(|((_, part), array)| add_part(array, row, part, bytes))
+        }
+        _ => Err(Malformed),
+    }
+}
+
+fn add_part(values: &Values, row: usize, kind: &ColumnKind, bytes: &mut Vec<u8>) -> Result<(), Malformed> {
+    if !values.is_valid(values.offset + row)? {
+        bytes.push(NULL);
+        return Ok(());
+    }
+    bytes.push(PRESENT);
+    match kind {
+        ColumnKind::Nested(nested) => add_row(values, row, &nested.shape, bytes)?,
+        ColumnKind::Text => sized(values.at(row, kind)?.ok_or(Malformed)?, bytes),
+        ColumnKind::Typed(_) => bytes.extend(values.at(row, kind)?.ok_or(Malformed)?),
+    }
+    Ok(())
 }
 
 fn container(reader: &mut Reader, shape: &Shape, depth: usize, bytes: &mut Vec<u8>) -> Read<bool> {

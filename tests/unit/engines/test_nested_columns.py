@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -18,7 +19,7 @@ from compactor.engines.parquet_files import arrow_field, python_values, type_nam
 from compactor.engines.spark.python_rows import PythonRows
 from compactor.ndjson.nested_values import fitted
 from compactor.ops.verify.native_sums import NativeSums
-from compactor.ops.verify.row_sums import RowShape, Sum
+from compactor.ops.verify.row_sums import FileColumns, RowShape, Sum
 from compactor.schema.column_types import MAX_LEVELS, ColumnType, canonical_text, parse_type
 from compactor.schema.schema import SchemaVersion
 from tests.support import extras
@@ -108,6 +109,18 @@ def sum_of(sums: NativeSums, table: pa.Table) -> Sum:
     return found
 
 
+def natively(sums: NativeSums, table: pa.Table) -> Sum:
+    """The sum of rows that were read, by the kernel."""
+    opened: Any = SimpleNamespace(
+        parquet=SimpleNamespace(metadata=SimpleNamespace(row_group=None), num_row_groups=0),
+        batches=lambda _, names: table.select(names).to_batches(max_chunksize=3),
+    )
+    found = Sum()
+    for _, part in sums.written(opened, FileColumns({"v": "c0"}, frozenset(), {}, "_rescued_data"), by_source=False):
+        found.merge(part)
+    return found
+
+
 @given(COLUMN)
 @example((parse_type("list<long>"), ["[1]", "[ ]", "[null]", '["x"]', DEEP, *BROKEN]))
 @example((parse_type("map<string,long>"), ['{"\\u0061":1,"a":2}', '{"a":null}', "[]"]))
@@ -135,6 +148,7 @@ def test_both_engines_make_the_rows_that_are_expected(tmp_path_factory, column):
         values_of_row, rescued = sums.shape.row(line, {})
         in_lines.add([*values_of_row, sorted(rescued)])
     assert in_lines == sum_of(sums, found)
+    assert natively(sums, found) == read(sums.lines({}), lines)[2]
 
 
 @given(COLUMN)

@@ -17,11 +17,13 @@ from compactor.ops.verify.native_sums import (
     BLOCK_BYTES,
     SAMPLED_BYTES,
     SAMPLED_SHARE,
+    KernelArray,
     KernelRows,
     NativeSums,
     ParsersDifferError,
 )
 from compactor.ops.verify.row_sums import FileColumns, RowShape, RowSums, Sum
+from compactor.schema.column_types import parse_type
 from tests.support import extras
 from tests.support.native_rows import ended, feed, plan_of, schema_of
 from tests.support.row_sums import check_sums, read
@@ -225,9 +227,13 @@ def test_python_reads_little(monkeypatch: pytest.MonkeyPatch, characters: int) -
 
 def test_rows_that_are_not_there_are_refused() -> None:
     """Buffers of other types than the columns have are no rows."""
-    kernel = digest_kernel({"a": schema_of({"a": "long"}).columns[0].column_type})
-    good = (0, None, None, (7).to_bytes(8, "little"))
-    assert [rows for rows, _ in kernel.rows(KernelRows(1, [(0, good)], [1]))] == [1]
-    for rows, number, array in [(2, 0, good), (1, 1, good), (1, 0, (*good[:3], good[3][1:]))]:
+    kernel = digest_kernel({"a": parse_type("long"), "b": parse_type("list<long>")})
+    good: KernelArray = (0, None, None, (7).to_bytes(8, "little"), [])
+    short: KernelArray = (0, None, None, good[3][1:], [])
+    offsets = (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
+    lists: list[KernelArray] = [(0, None, offsets, b"", parts) for parts in ([good], [short], [good, good])]
+    assert [rows for rows, _ in kernel.rows(KernelRows(1, [(0, good), (1, lists[0])], [1]))] == [1]
+    wrong = [(2, 0, good), (1, 2, good), (1, 0, short), (2, 1, lists[0]), (1, 1, lists[1]), (1, 1, lists[2])]
+    for rows, number, array in [*wrong, (1, 1, good)]:
         with pytest.raises(ValueError, match="buffers that do not have these rows"):
             kernel.rows(KernelRows(rows, [(number, array)], [rows]))
