@@ -304,6 +304,7 @@ class Layout:
     closing_begun = _Place("closing.json")
     breaker_closed = _Place("control/breaker-closed.json")  # when an operator last closed the control plane's breaker
     job_seen = _Place("control/job-seen.json")  # the control plane's observations of the job
+    shard_count = _Place("control/shard-count.json")  # how many shards run, if their number changes by itself
     notices = _Place("control/notices.json")  # latest notices of the control plane
     failed_folder = _Place("failed/")
     replaced_folder = _Place("replaced/")

@@ -270,6 +270,9 @@ class Ecs(Section):
     subnets: Texts = _key((), "ids")
     security_groups: Texts = _key((), "ids")
     public_ip: bool = _key(False, "true: tasks have a public address")
+    max_shards: int = _key(
+        1, "limit of shards, which run beyond control.shards while manifests wait for long", ge=1, le=MAX_SHARDS
+    )
     capacity_provider: ClusterName = _key("FARGATE", '"FARGATE", "FARGATE_SPOT" or one of instances')
 
 

@@ -125,9 +125,19 @@ class Settings:
     def by_shard(self) -> tuple["Settings", ...]:
         """The settings of each shard; only these if the job has no shards. A stream with its own job has none."""
         of, own = self.control.shards, self.member is not None and self.member.stream.job == "own"
-        if of == 1 or own or self.shard:
+        if max(of, self.ecs.max_shards) == 1 or own or self.shard:
             return (self,)
-        return tuple(self.of_shard(f"{number}/{of}") for number in range(1, of + 1))
+        return tuple(self.with_shard(Shard(number, of)) for number in range(1, of + 1))
+
+    def scaled_to(self, shards: int) -> tuple["Settings", ...]:
+        """The settings of as many shards, and of those up to the limit that are drained, which are home to nothing."""
+        if self.by_shard == (self,) or self.ecs.max_shards <= self.control.shards:
+            return self.by_shard
+        drained = replace(self, control=self.control.model_copy(update={"mode": "never"}))
+        return tuple(
+            (self if number <= shards else drained).with_shard(Shard(number, shards))
+            for number in range(1, self.ecs.max_shards + 1)
+        )
 
     def require_shard(self) -> "Settings":
         """Return these settings, which belong to one job.
@@ -138,7 +148,7 @@ class Settings:
         if len(self.by_shard) > 1:
             of = self.control.shards
             raise SettingsError([f"--shard: not given, and there are {of} jobs -> expected 1/{of} to {of}/{of}"])
-        return self
+        return self.by_shard[0]
 
     def of_shard(self, text: str) -> "Settings":
         """The settings of one of several jobs that share the manifests.
@@ -150,7 +160,11 @@ class Settings:
             shard = Shard.parse(text)
         except ValueError as exc:
             raise SettingsError([f"--shard: {shown(text)} -> expected {exc}"]) from exc
-        return replace(self, shard=shard, streams=tuple(each.of_shard(text) for each in self.streams))
+        return self.with_shard(shard)
+
+    def with_shard(self, shard: Shard) -> "Settings":
+        """The same for a shard, which may be one of those that are drained."""
+        return replace(self, shard=shard, streams=tuple(each.with_shard(shard) for each in self.streams))
 
     @property
     def routes(self) -> Routes:

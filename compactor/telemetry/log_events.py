@@ -451,6 +451,10 @@ CATALOGUE: Mapping[str, LogEvent] = {
         "the control plane decided on an action",
         {"kind": "kind of action", "about": "its target", "reason": "in words"},
     ),
+    "control.shards_changed": _info(
+        "more shards, or fewer, will run",
+        {"shards": "how many", "before": "until now", "oldest_seconds": "backlog's age"},
+    ),
     "control.runs_already": _info("the job is already running; one run is enough"),
     "control.other_job": _info("a Glue event was for a different job", {"job": "its name"}),
     "control.action_failed": _warning(

@@ -11,6 +11,7 @@ from compactor.adapters.stores import StoreSpec
 from compactor.control.gathering import Sources, of_shard
 from compactor.control.notices import Notices
 from compactor.control.plane import ControlPlane
+from compactor.control.scaling import Scaling
 from compactor.control.snapshot import JobRuns, Notifier, Queue
 from compactor.core.errors import SettingsError
 from compactor.core.layout import is_s3
@@ -28,12 +29,19 @@ LONGEST_TIMEOUT_SECONDS = 10.0
 _client = lru_cache(maxsize=8)(StoreSpec.client)  # creating one is slow
 
 
-def control_planes(settings: Settings) -> dict[str, ControlPlane]:
-    """Each job's control plane, by name: the shared job's, and those of single streams.
+def control_planes(settings: Settings, shards: int) -> dict[str, ControlPlane]:
+    """Each job's control plane, by name: the shared job's as so many shards, and those of single streams.
 
     They have no state and may be cached.
     """
-    return {each.run_name: control_plane(each) for job in settings.jobs for each in job.by_shard}
+    return {each.run_name: control_plane(each) for job in settings.jobs for each in job.scaled_to(shards)}
+
+
+def scaling(app: App) -> Scaling:
+    """How many shards the shared job has."""
+    control = app.settings.control
+    bounds = control.shards, max(control.shards, app.settings.ecs.max_shards)
+    return Scaling(app.state, bounds, control.sla_seconds)
 
 
 def control_plane(

@@ -12,7 +12,7 @@ from compactor.sources.events.sealer import SealedParts, log_sealed
 from compactor.telemetry.logs import configure_logs, log_event
 from compactor.wiring import planning
 from compactor.wiring.app import App
-from compactor.wiring.control import control_planes
+from compactor.wiring.control import control_planes, scaling
 from compactor.wiring.settings_files import settings_at
 
 
@@ -80,12 +80,16 @@ def check_job(event: Mapping[str, Any]) -> dict[str, Any]:
     Returns the decisions, actions and failures, for the caller's log.
     """
     app = lasting()
-    planes = app.opened("control_planes", lambda: control_planes(app.settings))
+    shards = scaling(app)
+    count = shards.count()
+    planes = app.opened(f"control_planes of {count.shards}", lambda: control_planes(app.settings, count.shards))
     changed = event.get("detail", {}).get("jobName")
     if changed is not None and changed not in planes:
         log_event("control.other_job", job=changed)
         return {"ignored": f"an event of job {changed}"}
     checked = [_checked(each) for name, each in planes.items() if changed in {None, name}]
+    if changed is None:
+        shards.follow(count, checked[0].snapshot.whole_backlog)  # of the first shard's check, which sees all
     return {
         "decided": [f"{action.kind}: {action.reason}" for each in checked for action in each.actions],
         "done": [words for each in checked for words in each.done],

@@ -8,6 +8,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OVERWRITES = {
     "control/gathering.py": "two records of the control plane: each says anew what it found",
     "control/notices.py": "a copy of the record with other alarms",
+    "control/scaling.py": "how many shards are wanted: a later check decides anew",
     "engines/columns_file.py": "what the registry adds up to: a cache, which keeps columns that no version has",
     "engines/rows_place.py": "files of rows of its own attempt, which are no records",
     "job/publication.py": "the reason of a dead letter, and a copy of the recorded manifest",
