@@ -270,6 +270,19 @@ def test_a_column_that_a_person_dropped(table: IcebergTable, tmp_path: Path) -> 
     assert snapshot.schema_id == 1
 
 
+def test_a_nested_column_that_a_person_dropped(table: IcebergTable, tmp_path: Path) -> None:
+    """Later files have it still, with all its parts, and so the rescued data; no reader finds it."""
+    head = created(table, typed(2))
+    with loaded(tmp_path).update_schema() as update:
+        update.delete_column("c9")
+        update.delete_column(RESCUED_COLUMN)
+    file = written(tmp_path / "a.parquet", typed(2), [ROW])
+    table.commit(head, TableChange(1, (file,)))
+    rows = loaded(tmp_path).scan().to_arrow().to_pylist()
+    assert [row.keys() & ROW.keys() for row in rows] == [ROW.keys() - {"c9", RESCUED_COLUMN}]
+    assert rows[0]["c8"] == ROW["c8"]
+
+
 def test_metadata_columns_that_come_later(table: IcebergTable, tmp_path: Path) -> None:
     """The settings name more of them one day; the next commit adds them to the table."""
     first = IcebergTable(place=sql_place(tmp_path), name=NAME, metadata_columns=["file_date"])

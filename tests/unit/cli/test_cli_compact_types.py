@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -70,6 +71,25 @@ def test_types_are_inferred_once(raw: Path, out: Path) -> None:
     verified = read_by(out, "verify", "--deep")
     assert (verified["rescued_values"], verified["misfits"], verified["discrepancies"]) == (3, {"x": 2, "id": 1}, [])
     assert read_by(out, "status")["misfits"] == {"commits": 2, "values": 3, "by_column": {"x": 2, "id": 1}}
+
+
+def test_suggested_nested_types(raw: Path, out: Path) -> None:
+    """`schema suggest --nested` types arrays and objects; readers find their parts; a new key is a misfit in words."""
+    lines = b'{"id": 1, "user": {"name": "Ann", "tags": ["a"]}, "labels": {"app/x": "y"}}\n'
+    write(raw / "a.ndjson", lines)
+    suggested = CliRunner().invoke(command, ["schema", "suggest", "--nested", str(raw)])
+    assert suggested.exit_code == 0
+    (raw.parent / "schema.toml").write_text(suggested.stdout)
+    assert call(raw, out, "--schema", str(raw.parent / "schema.toml")).exit_code == 0
+    write(raw / "b.ndjson", b'{"id": 2, "user": {"name": "Bob", "age": 7}}\n')
+    assert "1 user" in call(raw, out).stdout
+    kinds = {"id": "BIGINT", "labels": "MAP(VARCHAR, VARCHAR)", "user": 'STRUCT("name" VARCHAR, tags VARCHAR[])'}
+    assert types(out) == {**kinds, "_rescued_data": "MAP(VARCHAR, VARCHAR)"}
+    parts = duckdb.read_parquet(f"{out}/**/*.parquet").order("id").project("user.name, user.tags[1], labels['app/x']")
+    assert parts.fetchall() == [("Ann", "a", "y"), ("Bob", None, None)]
+    found = pl.read_parquet(out).sort("id")["user"].to_list()
+    assert found == [{"name": "Ann", "tags": ["a"]}, {"name": "Bob", "tags": None}]
+    assert read_by(out, "verify", "--deep")["misfits"] == {"user": 1}
 
 
 def test_types_of_several_sources(raw: Path, out: Path) -> None:
