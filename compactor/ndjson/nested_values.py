@@ -9,13 +9,19 @@ import orjson
 
 from compactor.ndjson.inspection import with_numbers_beyond_double
 from compactor.ndjson.rawjson import Source, elements, fields, is_container
-from compactor.schema.column_types import ColumnType, Value, value_of
+from compactor.schema.column_types import MAX_SLOTS, ColumnType, Value, value_of
 
 _Fitted = tuple[Value | None, bool]
 
 
 def fitted(text: str, column_type: ColumnType) -> _Fitted:
     """A text's value in any type, None if there is none; and whether the value has all of the text."""
+    if column_type.parts and text.count("{") * column_type.field_ids > MAX_SLOTS:
+        return None, False
+    return _fitted(text, column_type)
+
+
+def _fitted(text: str, column_type: ColumnType) -> _Fitted:
     if column_type.parts:
         return _nested(text, column_type) if _is_nested(text) else (None, False)
     value = value_of(text, column_type)
@@ -56,4 +62,4 @@ def _part(source: Source, text: str, part: ColumnType) -> _Fitted:
     if source == "null":
         return None, True
     # The text of an array or object in a line is valid.
-    return _nested(text, part) if part.parts and source == "nested" else fitted(text, part)
+    return _nested(text, part) if part.parts and source == "nested" else _fitted(text, part)

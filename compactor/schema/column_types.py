@@ -41,6 +41,9 @@ MAX_LEVELS = 5
 MAX_PARTS = 500
 """How many parts a type may have: each takes space in every row."""
 
+MAX_SLOTS = 1 << 23
+"""How many parts a value may have: a short text such as `[{},{}]` has those of its type for each brace."""
+
 FRACTION_DIGITS: dict[Epoch, int] = {"seconds": 6, "milliseconds": 3, "microseconds": 0, "nanoseconds": -3}
 """The decimal places of a microsecond."""
 

@@ -141,7 +141,7 @@ impl Column {
         match kind {
             ColumnKind::Text => Self::Texts(TextRows::default()),
             ColumnKind::Typed(kind) => Self::Typed(Box::new(TypedColumn::new(*kind))),
-            ColumnKind::Nested(nested) => Self::Nested(Box::new(NestedColumn::new(nested))),
+            ColumnKind::Nested(nested) => Self::Nested(Box::new(NestedColumn::new(nested.clone()))),
         }
     }
 

@@ -11,18 +11,13 @@ use arrow_buffer::{BooleanBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
 use crate::columns::{ColumnKind, Texts, TypedColumn, emptied, nulls, place, with_id};
-use crate::memory::{NoRoom, expect_room};
+use crate::memory::NoRoom;
 use crate::scan::{self, Value};
 use crate::sparse::{MIN_RUN, Run, SparseArray, add_run, forget_runs};
 use crate::strings::unescaped;
 
-/// A value that could take more memory than this is only appended if so much is available.
-const LARGE_BYTES: usize = 64 * 1024 * 1024;
-
-/// The shortest text that takes a slot of each part of a struct: `{},`.
-const MIN_ELEMENT_BYTES: usize = 3;
-
-const SLOT_BYTES: usize = 16;
+/// The parts that a value may have: a short text such as `[{},{}]` has those of its type for each brace.
+const MAX_SLOTS: usize = 1 << 23;
 
 /// The keys of an object up to which each is compared with all others.
 const FEW_KEYS: usize = 16;
@@ -33,6 +28,8 @@ pub struct Nested {
     pub shape: Shape,
     /// With the field ids of its parts.
     data_type: DataType,
+    /// Its parts, and itself.
+    width: usize,
 }
 
 #[derive(Debug, PartialEq)]
@@ -76,13 +73,27 @@ impl Nested {
                 DataType::Map(Arc::new(Field::new("key_value", entries, false)), false)
             }
         };
-        Self { shape, data_type }
+        let width = match &shape {
+            Shape::List(part) => 1 + width(part),
+            Shape::Struct(parts) => 1 + parts.iter().map(|(_, part)| width(part)).sum::<usize>(),
+            Shape::Map(part) => 2 + width(part),
+        };
+        Self { shape, data_type, width }
+    }
+
+    /// Whether a text may have too many parts to be a value.
+    pub fn is_too_large(&self, text: &[u8]) -> bool {
+        text.len() > MAX_SLOTS / self.width && memchr::memchr_iter(b'{', text).count() * self.width > MAX_SLOTS
     }
 
     /// Its Arrow type.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
     }
+}
+
+fn width(kind: &ColumnKind) -> usize {
+    if let ColumnKind::Nested(nested) = kind { nested.width } else { 1 }
 }
 
 /// What became of a value.
@@ -96,11 +107,9 @@ pub struct Appended {
 /// A column of nested values.
 #[derive(Debug)]
 pub struct NestedColumn {
-    data_type: DataType,
+    nested: Arc<Nested>,
     /// The rows outside runs.
     part: Part,
-    /// The slots of one row without elements.
-    width: usize,
     /// All slots.
     slots: usize,
     /// Long runs of nulls.
@@ -109,10 +118,9 @@ pub struct NestedColumn {
 }
 
 impl NestedColumn {
-    pub fn new(nested: &Nested) -> Self {
+    pub fn new(nested: Arc<Nested>) -> Self {
         let part = Part::of_shape(&nested.shape);
-        let width = part.width();
-        Self { data_type: nested.data_type.clone(), part, width, slots: 0, runs: Vec::new(), run_rows: 0 }
+        Self { nested, part, slots: 0, runs: Vec::new(), run_rows: 0 }
     }
 
     pub fn rows(&self) -> usize {
@@ -126,12 +134,20 @@ impl NestedColumn {
     /// Not enough memory; parts of it may be there.
     #[inline(never)]
     pub fn push(&mut self, value: Value) -> Result<Appended, NoRoom> {
-        let most = value.len() / MIN_ELEMENT_BYTES * self.width * SLOT_BYTES;
-        if most > LARGE_BYTES {
-            expect_room(most)?;
-        }
-        let is_whole = self.part.push(value)?;
+        let is_whole = match value {
+            Value::Text { inner, escaped: true } => self.push_text(&unescaped(inner)?, false)?,
+            Value::Text { inner, escaped: false } => self.push_text(inner, false)?,
+            Value::Source(text) => self.push_text(text, true)?,
+            Value::Null => self.part.push(value)?,
+        };
         Ok(Appended { is_whole, cells: self.new_slots() })
+    }
+
+    fn push_text(&mut self, text: &[u8], is_source: bool) -> Result<bool, NoRoom> {
+        if self.nested.is_too_large(text) {
+            return self.part.push_null().map(|()| false);
+        }
+        self.part.push(if is_source { Value::Source(text) } else { Value::Text { inner: text, escaped: false } })
     }
 
     pub fn truncate(&mut self, rows: usize) {
@@ -167,7 +183,7 @@ impl NestedColumn {
             self.run(rows - self.rows());
         }
         (self.run_rows, self.slots) = (0, 0);
-        Ok(SparseArray::new(self.part.take(&self.data_type)?, std::mem::take(&mut self.runs)))
+        Ok(SparseArray::new(self.part.take(self.nested.data_type())?, std::mem::take(&mut self.runs)))
     }
 
     fn run(&mut self, nulls: usize) {
@@ -219,16 +235,6 @@ impl Part {
             | Self::Struct { valid, .. }
             | Self::Map { valid, .. } => valid.len(),
             Self::Values(column) => column.rows(),
-        }
-    }
-
-    /// The slots of the largest value per element.
-    fn width(&self) -> usize {
-        match self {
-            Self::Texts { .. } | Self::Values(_) => 1,
-            Self::List { elements, .. } => 1 + elements.width(),
-            Self::Struct { parts, .. } => 1 + parts.iter().map(Self::width).sum::<usize>(),
-            Self::Map { values, .. } => 2 + values.width(),
         }
     }
 

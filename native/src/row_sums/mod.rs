@@ -178,7 +178,7 @@ impl RowSums {
                     }
                     ColumnKind::Nested(nested) => {
                         let text = values.at(next, &ColumnKind::Text)?.ok_or(Malformed)?;
-                        let stored = nested::stored(text, nested).filter(|(_, is_whole)| *is_whole);
+                        let stored = nested::of_any_size(text, nested).filter(|(_, is_whole)| *is_whole);
                         self.digest(*number, &stored.ok_or(Malformed)?.0)
                     }
                     ColumnKind::Typed(typed) if values.offsets.is_some() => {

@@ -16,6 +16,11 @@ const PRESENT: u8 = 1;
 
 /// Bytes that differ for different values; None if the text has none. Also, whether the value has all of the text.
 pub fn stored(text: &[u8], nested: &Nested) -> Option<(Vec<u8>, bool)> {
+    if nested.is_too_large(text) { None } else { of_any_size(text, nested) }
+}
+
+/// The same for a text that is known to be a value's: in a canonical text, characters have no escapes.
+pub fn of_any_size(text: &[u8], nested: &Nested) -> Option<(Vec<u8>, bool)> {
     if text.first() != Some(&nested.shape.bracket()) {
         return None;
     }
@@ -172,7 +177,7 @@ fn add(text: &[u8], kind: &ColumnKind, bytes: &mut Vec<u8>) -> bool {
             inner.extend(&stored[..width]);
             true
         }),
-        ColumnKind::Nested(nested) => stored(text, nested).map(|(stored, is_whole)| {
+        ColumnKind::Nested(nested) => of_any_size(text, nested).map(|(stored, is_whole)| {
             inner = stored;
             is_whole
         }),

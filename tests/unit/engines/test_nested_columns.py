@@ -20,7 +20,7 @@ from compactor.engines.spark.python_rows import PythonRows
 from compactor.ndjson.nested_values import fitted
 from compactor.ops.verify.native_sums import NativeSums
 from compactor.ops.verify.row_sums import FileColumns, RowShape, Sum
-from compactor.schema.column_types import MAX_LEVELS, ColumnType, canonical_text, parse_type
+from compactor.schema.column_types import MAX_LEVELS, MAX_SLOTS, ColumnType, canonical_text, parse_type
 from compactor.schema.schema import SchemaVersion
 from tests.support import extras
 from tests.support.memory_store import MemoryStore
@@ -149,6 +149,22 @@ def test_both_engines_make_the_rows_that_are_expected(tmp_path_factory, column):
         in_lines.add([*values_of_row, sorted(rescued)])
     assert in_lines == sum_of(sums, found)
     assert natively(sums, found) == read(sums.lines({}), lines)[2]
+
+
+def test_a_value_of_very_many_parts_is_rescued(tmp_path_factory):
+    """A short text would take much memory: `{}` is a value of each part of a struct."""
+    kind = parse_type(f"list<struct<{','.join(f'a{at}:long' for at in range(400))}>>")
+    most = MAX_SLOTS // kind.field_ids
+    values = [f"[{','.join(['{}'] * count)}]" for count in (most, most + 1)]
+    written = [*values, json.dumps(values[1]), json.dumps(values[1]).replace("{", "\\u007b")]
+    lines, schema = b"".join(f'{{"v":{each}}}\n'.encode() for each in written), schema_of({"v": str(kind)})
+    found, misfits = by_kernel([lines], schema, withdrawn=b"")
+    assert (found["c0"].is_valid().to_pylist(), misfits) == ([True, False, False, False], 3)
+    expected, _ = in_python(lines, schema, tmp_path_factory.mktemp("rows"))
+    assert found["_rescued_data"].to_pylist() == expected["_rescued_data"].to_pylist()
+    assert expected["c0"].is_valid().to_pylist() == [True, False, False, False]
+    sums = NativeSums(RowShape(schema), digest_kernel)
+    assert natively(sums, found) == read(sums.lines({}), lines)[2] == read(sums.slow_lines({}), lines)[2]
 
 
 @given(COLUMN)
