@@ -27,6 +27,7 @@ from compactor.engines.engine import EngineName
 from compactor.job.shards import REFRESH_SECONDS
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
 from compactor.ledger.sizing import planned_files
+from compactor.ledger.sizing_history import KEPT_SECONDS
 from compactor.ndjson.files.object_reading import RANGE_BYTES
 from compactor.settings.settings import CLAIM_DAYS
 from compactor.telemetry.metrics import CATALOGUE, ONLY_OF_LOGS, ONLY_OF_PARTITIONS, ONLY_OF_STREAMS
@@ -178,8 +179,11 @@ ALARMS = 16
 ALARMS_OF_A_SHARD = 4
 _BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
 _EVENT_SECONDS = 0.004  # of a build, per event
-# S3 requests per call. Each function reads the settings and the summaries of 64 commits.
-_OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=67, puts=5), Requests(gets=70, puts=10), Requests(gets=69, puts=3)
+# S3 requests per call. Each function reads the settings, the control plane the summaries of 64 commits, too.
+_OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=3, puts=4), Requests(gets=6, puts=9), Requests(gets=69, puts=3)
+# Each builder and the sealer read them again every 5 minutes.
+_OF_SUMMARIES = Requests(gets=64, puts=1)
+_READS_PER_HOUR = HOUR_SECONDS / KEPT_SECONDS
 _LOG_BYTES = 1000  # of a call with Lambda's own three lines, a micro-batch or a manifest
 _REPEATED_SHARE = 0.01  # share of events that S3 sends twice
 _IDLE_POLLS_PER_HOUR = 5 * 3600 / 20  # of the queue, by Lambda's five pollers, 20 s each
@@ -328,7 +332,9 @@ def _s3(load: Load, shape: Shape, manifests: float, outputs: int, events: float,
     one_pass = of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
     beats = OF_HEARTBEATS * shape.shards + of_shards(shape.shards)
     of_one = of_manifest_in_place(outputs) if shape.in_place else of_manifest(outputs)
-    functions = _OF_A_BUILD * builds_per_hour(events) + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60
+    builds = builds_per_hour(events)
+    reads = min(builds, POLLERS * _READS_PER_HOUR) + _READS_PER_HOUR
+    functions = _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60 + _OF_SUMMARIES * reads
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_one * manifests + one_pass + beats),
         _of_engine(load, shape, manifests, outputs),

@@ -12,6 +12,9 @@ from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from compactor.ledger.sizing import learned_ratio, sized_bytes, sizes_by_partition, stored_ratio
 from compactor.telemetry.logs import log_event
 
+KEPT_SECONDS = 300.0
+"""How long a function keeps the sizes of the latest commits between its calls."""
+
 
 class SizingHistory:
     """The latest commits, for sizing: those on record by default."""

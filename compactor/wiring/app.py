@@ -20,7 +20,7 @@ from compactor.ledger.heartbeat import Heartbeat, Runs, StoreClock
 from compactor.ledger.landing.progress import LogWatch
 from compactor.ledger.ledger import Ledger
 from compactor.ledger.sizing import whole_files_bytes
-from compactor.ledger.sizing_history import SizingHistory
+from compactor.ledger.sizing_history import KEPT_SECONDS, SizingHistory
 from compactor.ledger.state import State
 from compactor.schema.catalog import CatalogTable
 from compactor.schema.registry import SchemaRegistry
@@ -106,6 +106,7 @@ class App:
         # An attribute hides the cached property with the same name.
         vars(self).update({name: each for name, each in replacements.items() if each is not None})
         self.clock = StoreClock(replacements.get("clock") or SystemClock())
+        self._history_since = self.clock.now()
 
     def opened(self, name: str, open_port: "Callable[[], T]") -> T:
         """A port that few processes can open: its replacement, the opened one, or a new one."""
@@ -144,8 +145,16 @@ class App:
         return {each.name: self.of_stream(each.name) for each in self.settings.streams}
 
     def renewed(self) -> "App":
-        """A new app, including its streams, with the same store, claims and metrics, whose clients stay open."""
+        """A new app, including its streams, with the same store, claims and metrics, whose clients stay open.
+
+        For a while it has the same history, too: each reading takes a request for each of the latest commits.
+        """
         new = App(self.settings, store=self.store, table_of_claims=self.table_of_claims, metrics=self.metrics)
+        now = self.clock.now()
+        if abs((now - self._history_since).total_seconds()) >= KEPT_SECONDS:
+            self._history_since = now
+            vars(self).pop("history", None)
+        vars(new)["history"] = self.history
         if self.settings.streams:
             vars(new)["of_streams"] = {name: each.renewed() for name, each in self.of_streams.items()}
         return new

@@ -86,8 +86,8 @@ OF_ENGINE: dict[EngineName, list[Item]] = {
 REST: list[Item] = [
     ("S3", "GET, stream", 20, 0.000008),
     ("S3", "PUT, stream", 15, 0.000075),
-    ("S3", "GET, functions", 80_400 + 8_340, 0.035496),
-    ("S3", "PUT, functions", 6_000 + 780, 0.0339),
+    ("S3", "GET, functions", 3_600 + 4_500 + 72 * 64, 0.0050832),
+    ("S3", "PUT, functions", 4_800 + 720 + 72, 0.02796),
     ("SQS", "requests", 1_212_900, 0.48516),
     ("DynamoDB", "claims written", 1_010_000, 0.63125),
     ("DynamoDB", "claims read", 10_000, 0.00125),
