@@ -62,10 +62,6 @@ class Supervisor:
             memory, peak = _memory()
             log_event("run.alive", memory_bytes=memory, peak_memory_bytes=peak)
 
-    def stopping(self) -> None:
-        """Tell systemd that the job finishes what is in flight."""
-        self._notify("STOPPING=1")
-
     def _notify(self, state: str) -> None:
         if not self.notify_socket:
             return

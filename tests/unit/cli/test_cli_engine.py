@@ -128,7 +128,6 @@ def test_a_run_that_watches(tmp_path: Path) -> None:
                 time.sleep(0.1)
             run.send_signal(signal.SIGTERM)
             out, _ = run.communicate(timeout=60)
-        assert supervisor.recv(100) == b"STOPPING=1"
     events = [json.loads(line) for line in out.splitlines()]
     first, last = events[0], events[-1]
     assert (first["event"], first["watched"]) == ("run.engine_chosen", str(tmp_path / "m") + "/")

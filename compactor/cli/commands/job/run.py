@@ -60,7 +60,7 @@ def run(invocation: Invocation, *, once: bool, shard: str | None, health_file: P
     if not sys.stderr.isatty() or invocation.log_format != "auto":
         invocation.start_log(of_job=True)
         app = App(settings, on_result=log_result, on_turn=supervisor.on_turn)
-        return run_job(app, once=once, on_stop=supervisor.stopping, is_logged=invocation.log_format == "json")
+        return run_job(app, once=once, is_logged=invocation.log_format == "json")
     line = LiveLine()  # shows the content of info events
     app = App(settings, on_crash_point=line.on_crash_point, on_result=line.on_result, on_turn=supervisor.on_turn)
     say(f"engine {engine_choice(app.settings.convert)}; manifests from {source_choice(app.settings)}")
@@ -68,7 +68,7 @@ def run(invocation: Invocation, *, once: bool, shard: str | None, health_file: P
         say("starting Spark ...")
     if not once:
         say(f"watching {_watched(app)}; Ctrl-C stops after the manifests in flight")
-    return run_job(app, once=once, session_context=lambda _: line.display, on_stop=supervisor.stopping)
+    return run_job(app, once=once, session_context=lambda _: line.display)
 
 
 def _watched(app: App) -> str:
@@ -80,7 +80,6 @@ def run_job(
     *,
     once: bool,
     session_context: Callable[[App], AbstractContextManager[object]] = nullcontext,
-    on_stop: Callable[[], None] = lambda: None,
     is_logged: bool = False,
 ) -> ExitCode:
     """Start Spark, run the job until it ends, and print its results.
@@ -89,7 +88,6 @@ def run_job(
         app: The settings and their ports.
         once: Whether to end when nothing waits.
         session_context: Entered once Spark is up, and left before it closes.
-        on_stop: Called when a signal asks the job to stop.
         is_logged: Whether the results, and that it was asked to stop, are log events instead of text.
 
     Raises:
@@ -108,9 +106,7 @@ def run_job(
         source=source_choice(app.settings).name,
         watched="" if once else app.layout.manifests_folder,
     )
-    report = _run(
-        app, once=once, on_spark=on_spark, session_context=session_context, on_stop=on_stop, is_logged=is_logged
-    )
+    report = _run(app, once=once, on_spark=on_spark, session_context=session_context, is_logged=is_logged)
     seconds = time.monotonic() - started
     if is_logged:
         _log(report, seconds)
@@ -125,13 +121,11 @@ def _run(
     once: bool,
     on_spark: bool,
     session_context: Callable[[App], AbstractContextManager[object]],
-    on_stop: Callable[[], None],
     is_logged: bool,
 ) -> RunReport:
     def stop() -> None:
         if is_logged:
             log_event("run.asked_to_stop")
-        on_stop()
         service.stop()
 
     with ExitStack() as stack:
