@@ -54,7 +54,7 @@ class JobRun:
     changed_at: datetime  # its latest change
     ended_at: datetime | None = None  # when it ended; None while it is alive
     error: str = ""
-    size: JobSize | None = None  # its workers; None if Glue does not report them
+    size: JobSize | None = None  # its workers; None if they are unknown, or their price
     timeout_seconds: float | None = None  # Glue's time limit for it; None if it has no timeout, or if unknown
 
     @property

@@ -101,8 +101,8 @@ class JobSize(HourlyCost):
 
     @property
     def is_priced(self) -> bool:
-        """Whether the price of these workers on this version is known."""
-        return self.worker_type in DPU_PER_WORKER and self.glue_version in GLUE_VERSIONS
+        """Whether the price of these workers is known: on Glue, on this version of it."""
+        return self.runtime == "ecs" or (self.worker_type in DPU_PER_WORKER and self.glue_version in GLUE_VERSIONS)
 
     def lines_in(self, prices: Mapping[str, Price]) -> tuple["CostLine", ...]:
         """The workers' items in a region's prices."""

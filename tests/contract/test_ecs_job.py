@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from compactor.adapters.aws.ecs_job import EcsJob
 from compactor.cli.entry import compactor as command
-from compactor.control.snapshot import JobState
+from compactor.control.plane import running_cost
+from compactor.control.snapshot import JobState, Snapshot
 from compactor.core.errors import AccessError, SettingsError, StoreUnavailable
 from compactor.ops.doctor import account_checks
 from compactor.settings.sections import Ecs
@@ -116,6 +117,17 @@ def test_the_state_of_a_task(job: EcsJob, ecs: EcsStandIn, change: dict[str, Any
     ecs.set(started(job), **change)
     [run] = job.list(LONG_AGO)
     assert (run.state, run.error, run.ended_at is None) == (state, error, state.is_living)
+
+
+@pytest.mark.parametrize(
+    ("provider", "hour"), [("FARGATE", 2 * 0.04048 + 4 * 0.004445), ("FARGATE_SPOT", None), ("ours", None)]
+)
+def test_what_a_task_costs(job: EcsJob, ecs: EcsStandIn, provider: str, hour: float | None) -> None:
+    """The control plane knows the price of a task on Fargate, and says none of what costs otherwise."""
+    ecs.set(started(job), "RUNNING", capacityProviderName=provider, cpu="2048", memory="4096")
+    [run] = job.list(LONG_AGO)
+    found = running_cost(Snapshot(runs=(run,)), NOON)
+    assert found == ({} if hour is None else {"EstimatedDollarsPerHour": pytest.approx(hour)})
 
 
 def test_a_task_that_has_lived_for_weeks_is_listed(job: EcsJob, clock: ManualClock) -> None:

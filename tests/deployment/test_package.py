@@ -25,7 +25,7 @@ from tools.json_schemas import NAMES
 
 MAN_PAGE = f"ndjson_compactor-{__version__}.data/data/share/man/man1/compactor.1"
 HANDLERS = ("manifest_builder", "manifest_sealer", "control_plane")
-SERVICES = ("cloudwatch", "dynamodb", "emr-serverless", "glue", "s3", "sns", "sqs")
+SERVICES = ("cloudwatch", "dynamodb", "ecs", "emr-serverless", "glue", "s3", "sns", "sqs")
 
 
 def install_from_here(site: Path) -> None:

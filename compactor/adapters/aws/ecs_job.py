@@ -14,6 +14,7 @@ from compactor.control.one_run import start_one
 from compactor.control.snapshot import JobRun, JobState, newest_first
 from compactor.core.errors import ExitCode, StoreUnavailable
 from compactor.core.ports import Clock
+from compactor.cost.prices import JobSize
 from compactor.settings.sections import Ecs
 
 CONTAINER = "compactor"
@@ -127,7 +128,15 @@ def _run(task: Mapping[str, Any]) -> JobRun:
         changed_at=changed_at,
         ended_at=None if state.is_living else changed_at,
         error="; ".join(filter(None, reasons)) if state is JobState.FAILED else "",
+        size=_size(task),
     )
+
+
+def _size(task: Mapping[str, Any]) -> JobSize | None:
+    """The task's part of Fargate; None on instances and on spare capacity, whose prices differ."""
+    if task.get("capacityProviderName") != "FARGATE" or not (task.get("cpu") and task.get("memory")):
+        return None
+    return JobSize(f"{int(task['cpu']) / 1024:g}x{int(task['memory']) / 1024:g}", 1, "", runtime="ecs")
 
 
 def _state(task: Mapping[str, Any]) -> JobState:
