@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
-from compactor.schema.column_types import ColumnType, parse_type, spelled_key
+from compactor.schema.column_types import STORED_AS, ColumnType, parse_type, spelled_key
 from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_COLUMN
 
@@ -32,6 +32,7 @@ _NAMES = {
 """The type names in `compactor.schema.column_types`. A timestamp is INT64 in UTC; to Arrow, INT96 has no zone."""
 
 _TYPES = {name: found for found, name in _NAMES.items()}
+_TYPES |= {name: _TYPES[stored] for name, stored in STORED_AS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ _HIVE_NAMES: Mapping[Kind, str] = {
     "timestamp_ntz": "timestamp",
     "timestamp_ns": "timestamp",
     "list": "array",
+    "objectid": "string",
 }
 """Types with a different name in Hive."""
 

@@ -20,6 +20,7 @@ Shape = Literal[
     "nanoseconds",
     "local_time",
     "text",
+    "object_id",
     "nested",
 ]
 """The form of a value. `integer` exceeds 64 bits; `number` has a fraction, an exponent, or is -0. `distant_timestamp`
@@ -31,6 +32,7 @@ INSTANTS: tuple[Shape, ...] = ("timestamp", "distant_timestamp", "nanoseconds")
 TIMES: tuple[Shape, ...] = (*INSTANTS, "local_time")
 
 _LONG, _DATE, _TIMESTAMP = ColumnType("long"), ColumnType("date"), ColumnType("timestamp")
+_OBJECT_ID = ColumnType("objectid")
 _LOCAL_TIME, _NANOSECONDS = ColumnType("timestamp_ntz"), ColumnType("timestamp_ns")
 _BEGINS_A_TIME = re.compile(r"[0-9]{4}-|[0-9]{1,2}[ /][A-Z]|[A-Z][a-z]{2}, [0-9]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
@@ -57,6 +59,8 @@ def shape_of(source: str, text: str) -> Shape:
 
 
 def _shape_of_wrapped(text: str) -> Shape:
+    if value_of(text, _OBJECT_ID) is not None:
+        return "object_id"
     inner, is_instant = unwrapped(text) or ("", False)
     if is_instant and value_of(text, _TIMESTAMP) is not None:
         return "timestamp"

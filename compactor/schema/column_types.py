@@ -18,11 +18,14 @@ import orjson
 from compactor.core.text.json_numbers import LONG_BITS, MAX_PRECISION, NUMBER, significant
 
 _PlainKind = Literal[
-    "string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns"
+    "string", "long", "double", "decimal", "boolean", "date", "timestamp", "timestamp_ntz", "timestamp_ns", "objectid"
 ]
 Kind = Literal[_PlainKind, "list", "struct", "map"]
 """A `timestamp` is an instant, to the microsecond; a `timestamp_ns` one to the nanosecond, in the years 1677 to 2262. A
-`timestamp_ntz` is a time without a zone, to the microsecond."""
+`timestamp_ntz` is a time without a zone, to the microsecond. An `objectid` is the id of a document in MongoDB."""
+
+STORED_AS: dict[str, str] = {"objectid": "string"}
+"""The types that files have under another name."""
 
 Epoch = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
 """The unit of a numeric timestamp: the time since 1970-01-01T00:00:00Z."""
@@ -32,7 +35,7 @@ Value = str | int | float | Decimal | bool | date | datetime | tuple[Any, ...]
 
 EXPECTED = (
     "string, long, double, decimal(p,s) with 1 <= p <= 38 and 0 <= s <= p, boolean, date, timestamp, timestamp_ntz, "
-    "timestamp_ns; or list<T>, struct<key: T, ...> or map<string, T> of these"
+    "timestamp_ns or objectid; or list<T>, struct<key: T, ...> or map<string, T> of these, but of no objectid"
 )
 
 MAX_LEVELS = 5
@@ -106,6 +109,10 @@ _IN_DATE = rf"(?:{_QUOTED}|([-+.0-9eE]+)|{_KEY_AND.format(key='numberLong', valu
 WRAPPED_DATE = _KEY_AND.format(key="date", value=_IN_DATE)
 """An instant in MongoDB's extended JSON. One of the groups is its text, in which a number counts milliseconds."""
 
+OBJECT_ID_DIGITS = "[0-9a-fA-F]{24}"
+WRAPPED_OBJECT_ID = _KEY_AND.format(key="oid", value=f'"({OBJECT_ID_DIGITS})"')
+"""An id in MongoDB's extended JSON; the group has its digits."""
+
 _NUMBER, _LONG, _DATE = re.compile(NUMBER), re.compile(LONG), re.compile(DATE)
 _TIMESTAMP, _TIMESTAMP_WITHOUT_SECONDS = re.compile(TIMESTAMP), re.compile(TIMESTAMP_WITHOUT_SECONDS)
 _LOCAL, _LOCAL_WITHOUT_SECONDS = re.compile(LOCAL_TIMESTAMP), re.compile(LOCAL_TIMESTAMP_WITHOUT_SECONDS)
@@ -115,6 +122,7 @@ _NANOSECONDS = re.compile(
     rf"(?P<offset>{_OFFSET})"
 )
 _WRAPPED_NUMBER, _WRAPPED_DATE = re.compile(WRAPPED_NUMBER), re.compile(WRAPPED_DATE)
+_OBJECT_ID = re.compile(f"({OBJECT_ID_DIGITS})|{WRAPPED_OBJECT_ID}")
 _DECIMAL_TYPE = re.compile(r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)")
 _NESTED: dict[str, Kind] = {"list": "list", "struct": "struct", "map": "map"}
 _TYPE = re.compile(r"\s*([a-z_]+(?:\([0-9, ]*\))?)\s*")
@@ -193,7 +201,7 @@ def parse_type(text: str, epoch: Epoch | None = None) -> ColumnType:
     if epoch is not None and epoch not in EPOCHS.get(text, ()):
         raise ValueError(f'no epoch in {epoch} with type "{text}"; {epochs_expected(text)}')
     match text:
-        case "string" | "long" | "double" | "boolean" | "date":
+        case "string" | "long" | "double" | "boolean" | "date" | "objectid":
             return ColumnType(text)
         case "timestamp" | "timestamp_ntz" | "timestamp_ns":
             return ColumnType(text, epoch=epoch)
@@ -226,6 +234,8 @@ class _TypeReader:
     def _type(self, levels: int) -> ColumnType:
         start, word = self._at, self._token(_TYPE, EXPECTED)
         kind = _NESTED.get(word)
+        if word == "objectid":
+            raise self._fault("string, or another type: an objectid is no part of others", start)
         if kind is None:
             try:
                 return parse_type(word)
@@ -275,7 +285,7 @@ def value_of(text: str, column_type: ColumnType) -> Value | None:
     1970-01-01T00:00:00Z, since a `datetime` has no nanoseconds.
     """
     value = _RULES[column_type.kind](text, column_type)
-    if value is None and (found := unwrapped(text)) is not None:
+    if value is None and column_type.kind != "objectid" and (found := unwrapped(text)) is not None:
         inner, is_instant = found
         if not is_instant:
             return _RULES[column_type.kind](inner, column_type)
@@ -438,6 +448,11 @@ def _nanoseconds_since_epoch(text: str, epoch: Epoch) -> int | None:
     return None if number is None else _in_64_bits(int(number.scaleb(digits)))
 
 
+def _object_id(text: str, _: ColumnType) -> str | None:
+    found = _OBJECT_ID.fullmatch(text)
+    return None if found is None else (found[1] or found[2]).lower()
+
+
 def _in_64_bits(number: int) -> int | None:
     return number if -(1 << LONG_BITS) <= number < 1 << LONG_BITS else None
 
@@ -463,4 +478,5 @@ _RULES: dict[Kind, Callable[[str, ColumnType], Value | None]] = {
     "timestamp": _timestamp,
     "timestamp_ntz": _local_timestamp,
     "timestamp_ns": _nanoseconds,
+    "objectid": _object_id,
 }

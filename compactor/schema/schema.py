@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from compactor.core.documents.document import Document
 from compactor.core.results import as_document
-from compactor.schema.column_types import ColumnType, Epoch, parse_type
+from compactor.schema.column_types import STORED_AS, ColumnType, Epoch, parse_type
 
 FILE_DATE = "file_date"
 """The metadata column with the manifest's date, which is also the folder's date."""
@@ -421,4 +421,4 @@ def parquet_columns(schema: SchemaVersion, metadata_columns: Collection[str]) ->
 def parquet_types(schema: SchemaVersion, metadata_columns: Collection[str]) -> tuple[str, ...]:
     """The types of `parquet_columns`, in the same order."""
     metadata = (METADATA_TYPES[name] for name in metadata_names(metadata_columns))
-    return (*metadata, *[column.type for column in schema.columns])
+    return (*metadata, *[STORED_AS.get(column.type, column.type) for column in schema.columns])

@@ -17,7 +17,7 @@ from compactor.schema.column_profile import (
     Shape,
     TableProfile,
 )
-from compactor.schema.column_types import parse_type, spelled_key
+from compactor.schema.column_types import STORED_AS, parse_type, spelled_key
 from compactor.schema.schema import MAX_KEY_CHARACTERS, RESERVED_NAMES, Names, column_name
 from compactor.settings.toml import toml
 
@@ -30,11 +30,12 @@ _KINDS: dict[Shape, str] = {
     **dict.fromkeys(INSTANTS, "timestamp"),
     "local_time": "time without a zone",
     "text": "text",
+    "object_id": "$oid",
     "nested": "object or array",
 }
 """The kind of each shape, in words. Values of two kinds share only the type `string`."""
 
-_TYPES = {"boolean": "boolean", "date": "date", "time without a zone": "timestamp_ntz"}
+_TYPES = {"boolean": "boolean", "date": "date", "time without a zone": "timestamp_ntz", "$oid": "objectid"}
 """The type of each kind that has only one."""
 
 
@@ -92,7 +93,8 @@ def infer(profile: ColumnProfile, *, has_nanoseconds: bool = True) -> Inferred:
 
 def _nested_type(profile: ColumnProfile, parts: Mapping[str | None, ColumnProfile], *, has_nanoseconds: bool) -> str:
     """The type for a column's arrays or objects: a map for objects with many keys, or with keys other than words."""
-    types = {key: infer(part, has_nanoseconds=has_nanoseconds).type for key, part in parts.items()}
+    found_types = {key: infer(part, has_nanoseconds=has_nanoseconds).type for key, part in parts.items()}
+    types = {key: STORED_AS.get(found, found) for key, found in found_types.items()}
     kinds = {types[key] for key, part in parts.items() if part.values}
     part = kinds.pop() if len(kinds) == 1 else "string"
     if profile.arrays:

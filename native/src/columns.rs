@@ -53,7 +53,7 @@ impl ColumnKind {
     #[must_use]
     pub fn data_type(&self) -> DataType {
         match self {
-            Self::Text => DataType::Utf8,
+            Self::Text | Self::Typed(Kind::ObjectId) => DataType::Utf8,
             Self::Typed(Kind::Long) => DataType::Int64,
             Self::Typed(Kind::Double) => DataType::Float64,
             Self::Typed(Kind::Decimal { precision, scale }) => DataType::Decimal128(*precision, *scale),
@@ -131,6 +131,8 @@ impl Texts {
 #[derive(Debug)]
 pub enum Column {
     Texts(TextRows),
+    /// Of [`Kind::ObjectId`].
+    Ids(TextRows),
     /// Boxed, so that many text columns fit in the processor's cache at once.
     Typed(Box<TypedColumn>),
     Nested(Box<NestedColumn>),
@@ -140,6 +142,7 @@ impl Column {
     pub fn new(kind: &ColumnKind) -> Self {
         match kind {
             ColumnKind::Text => Self::Texts(TextRows::default()),
+            ColumnKind::Typed(Kind::ObjectId) => Self::Ids(TextRows::default()),
             ColumnKind::Typed(kind) => Self::Typed(Box::new(TypedColumn::new(*kind))),
             ColumnKind::Nested(nested) => Self::Nested(Box::new(NestedColumn::new(nested.clone()))),
         }
@@ -149,7 +152,7 @@ impl Column {
     #[inline]
     pub fn rows(&self) -> usize {
         match self {
-            Self::Texts(texts) => texts.len(),
+            Self::Texts(texts) | Self::Ids(texts) => texts.len(),
             Self::Typed(column) => column.rows(),
             Self::Nested(column) => column.rows(),
         }
@@ -159,7 +162,7 @@ impl Column {
     #[cold]
     pub fn truncate(&mut self, rows: usize) {
         match self {
-            Self::Texts(texts) => texts.truncate(rows),
+            Self::Texts(texts) | Self::Ids(texts) => texts.truncate(rows),
             Self::Typed(column) => column.truncate(rows),
             Self::Nested(column) => column.truncate(rows),
         }
@@ -177,7 +180,7 @@ impl Column {
     #[inline]
     pub fn fill(&mut self, rows: usize) -> Result<usize, NoRoom> {
         match self {
-            Self::Texts(texts) => texts.push_nulls(rows - texts.len()).map(|()| 1),
+            Self::Texts(texts) | Self::Ids(texts) => texts.push_nulls(rows - texts.len()).map(|()| 1),
             Self::Typed(column) => Ok(column.fill(rows)),
             Self::Nested(column) => column.fill(rows),
         }
@@ -194,7 +197,7 @@ impl Column {
     /// Arrow considers the rows invalid, which would be a fault in this module.
     pub fn take(&mut self, rows: usize, emptied: Option<TextRows>) -> Result<ColumnRows, ArrowError> {
         match self {
-            Self::Texts(texts) => {
+            Self::Texts(texts) | Self::Ids(texts) => {
                 texts.fill_to(rows);
                 Ok(ColumnRows::Texts(std::mem::replace(texts, emptied.unwrap_or_default())))
             }
@@ -236,6 +239,7 @@ impl TypedColumn {
             Kind::Decimal { .. } => Slots::Decimals(Vec::new()),
             Kind::Boolean => Slots::Booleans(Vec::new()),
             Kind::Date => Slots::Days(Vec::new()),
+            Kind::ObjectId => unreachable!("its column has texts, and it is no part of others"),
         };
         Self { kind, slots, valid: BooleanBufferBuilder::new(0), runs: Vec::new(), run_rows: 0 }
     }

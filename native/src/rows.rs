@@ -12,6 +12,7 @@ use crate::scan::{Field, Value};
 use crate::sparse::{ColumnRows, TextRuns};
 use crate::strings::{unescape, unescaped};
 use crate::text::TextRows;
+use crate::values::object_id;
 
 /// The state of a key.
 #[derive(Clone, Copy, Debug, Default)]
@@ -247,6 +248,22 @@ impl Rows {
             (Column::Texts(texts), Value::Text { inner, escaped: true }) => {
                 texts.push_with(inner.len(), |target| unescape(inner, target))
             }
+            (Column::Ids(texts), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
+                match object_id(text) {
+                    Some(digits) => texts.push_with(digits.len(), |target| {
+                        target[..digits.len()].copy_from_slice(&digits);
+                        digits.len()
+                    }),
+                    None => self.rescue(number, value),
+                }
+            }
+            (Column::Ids(texts), Value::Text { inner, escaped: true }) => match object_id(&unescaped(inner)?) {
+                Some(digits) => texts.push_with(digits.len(), |target| {
+                    target[..digits.len()].copy_from_slice(&digits);
+                    digits.len()
+                }),
+                None => self.rescue(number, value),
+            },
             (Column::Typed(column), Value::Source(text) | Value::Text { inner: text, escaped: false }) => {
                 if column.push_value(text) { Ok(()) } else { self.rescue(number, value) }
             }
@@ -306,7 +323,7 @@ impl Rows {
         let sources = self.take_sources();
         let mut emptied = emptied.fuse();
         let mut take = |column: &mut Column| {
-            let buffer = if matches!(column, Column::Texts(_)) { emptied.next() } else { None };
+            let buffer = if matches!(column, Column::Texts(_) | Column::Ids(_)) { emptied.next() } else { None };
             column.take(rows, buffer)
         };
         let columns = self.columns.iter_mut().map(&mut take).collect::<Result<_, _>>()?;

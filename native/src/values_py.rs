@@ -11,6 +11,7 @@ pub enum Stored {
     Integer(i128),
     Float(f64),
     Boolean(bool),
+    Text(String),
 }
 
 /// The stored form of a text's value; None if it does not fit the type.
@@ -18,7 +19,7 @@ pub enum Stored {
 /// # Arguments
 ///
 /// * `text` - Any bytes.
-/// * `kind` - long, double, decimal, boolean, date, timestamp, `timestamp_ntz` or `timestamp_ns`.
+/// * `kind` - long, double, decimal, boolean, date, timestamp, `timestamp_ntz`, `timestamp_ns` or objectid.
 /// * `precision`, `scale` - For a decimal: its digits, and how many of them are after the point.
 /// * `epoch` - For a timestamp: the unit of numbers, seconds or milliseconds, if they are allowed.
 ///
@@ -50,6 +51,9 @@ fn stored(text: &[u8], kind: Kind) -> Option<Stored> {
         Kind::LocalTimestamp => values::local_timestamp(text).map(|microseconds| Stored::Integer(microseconds.into())),
         Kind::Nanoseconds { epoch } => {
             values::nanoseconds(text, epoch).map(|nanoseconds| Stored::Integer(nanoseconds.into()))
+        }
+        Kind::ObjectId => {
+            values::object_id(text).map(|digits| Stored::Text(String::from_utf8_lossy(&digits).into_owned()))
         }
     }
 }

@@ -17,6 +17,7 @@ from tests.support.hostile_texts import HOSTILE_TEXTS
 
 TYPES = {
     **{kind: kind for kind in ("string", "long", "double", "boolean", "date", "timestamp", "timestamp_ntz")},
+    "objectid": "objectid",
     **{unit: f"timestamp {unit}" for unit in ("seconds", "milliseconds", "microseconds")},
     **{
         f"decimal_{precision}_{scale}": f"decimal({precision},{scale})"

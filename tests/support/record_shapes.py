@@ -180,7 +180,8 @@ def shapes() -> list[Shape]:
          {"public": "boolean", "created_at": "timestamp"}, {"public": True, "created_at": at}),
         ("mongoexport", [{"_id": {"$oid": f"507f1f77bcf86cd79943901{n}"}, "n": {"$numberLong": "5"},
                           "at": {"$date": "2026-01-02T03:04:05Z"}, "price": {"$numberDecimal": "1.50"}} for n in range(3)],
-         {"n": "long", "at": "timestamp", "price": "decimal(9,2)"}, {"n": 5, "at": at, "price": Decimal("1.50")}),
+         {"_id": "objectid", "n": "long", "at": "timestamp", "price": "decimal(9,2)"},
+         {"_id": "507f1f77bcf86cd799439010", "n": 5, "at": at, "price": Decimal("1.50")}),
     ]  # fmt: skip
     return [
         Shape("cloudtrail.json.gz", gzip.compress(cloudtrail.encode()), "Records[]", events,

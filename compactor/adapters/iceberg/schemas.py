@@ -18,12 +18,12 @@ from pyiceberg.types import (
 )
 
 from compactor.core.errors import OperatorError
-from compactor.schema.column_types import ColumnType, parse_type
+from compactor.schema.column_types import STORED_AS, ColumnType, parse_type
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.schema import FILE_DATE, METADATA_COLUMNS, METADATA_TYPES
 from compactor.table.columns import TableColumn, lacking_columns
 
-_TYPES = {"timestamp": "timestamptz", "timestamp_ntz": "timestamp"}  # other types have the same name
+_TYPES = {**STORED_AS, "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}  # other types have the same name
 
 PLACEHOLDER = Schema(NestedField(1, FILE_DATE, DateType(), required=False))
 """The initial schema of a new table: a catalog assigns its own ids to the columns of a new table, but not to later

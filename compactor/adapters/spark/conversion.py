@@ -31,11 +31,13 @@ from compactor.schema.column_types import (
     LONG,
     MINUTE_CHARACTERS,
     MONTHS,
+    OBJECT_ID_DIGITS,
     TIMESTAMP,
     TIMESTAMP_WITHOUT_SECONDS,
     TIMESTAMPS_WITH_MONTHS,
     WRAPPED_DATE,
     WRAPPED_NUMBER,
+    WRAPPED_OBJECT_ID,
     ColumnType,
     Epoch,
     plain_decimal,
@@ -63,6 +65,9 @@ def typed(text: SparkColumn, column_type: ColumnType) -> SparkColumn:
     """The value of a text; null if the text is null or does not fit the type."""
     if column_type.kind == "string":
         return text
+    if column_type.kind == "objectid":
+        wrapped = F.when(text.startswith("{"), F.regexp_extract(text, rf"^{WRAPPED_OBJECT_ID}\z", 1))
+        return F.lower(F.when(_is(text, OBJECT_ID_DIGITS), text).otherwise(F.nullif(wrapped, F.lit(""))))
     wrapped = F.when(text.startswith("{"), _uncommon(text, lambda each: _wrapped(each, column_type)))
     return F.coalesce(_plain(text, column_type), wrapped)
 

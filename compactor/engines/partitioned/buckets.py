@@ -149,5 +149,5 @@ _BYTES: Mapping[type, Callable[[Any], bytes]] = {
     Decimal: _of_decimal,
 }
 
-BUCKETED_TYPES = frozenset({"string", "long", "date", "timestamp", "decimal"})
+BUCKETED_TYPES = frozenset({"string", "long", "date", "timestamp", "decimal", "objectid"})
 """The kinds of columns for which Iceberg defines buckets."""

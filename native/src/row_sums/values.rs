@@ -41,14 +41,17 @@ fn in_object(text: &str, kind: Kind) -> Option<([u8; 16], usize)> {
     let tokens: Vec<&str> = text.split('"').collect();
     let between: Vec<String> = tokens.iter().step_by(2).map(|part| part.replace(SPACE, "")).collect();
     let between: Vec<&str> = between.iter().map(String::as_str).collect();
-    let is_number = |key: &str| ["$numberInt", "$numberLong", "$numberDouble", "$numberDecimal"].contains(&key);
+    let is_plain = |key: &str| match kind {
+        Kind::ObjectId => key == "$oid",
+        _ => ["$numberInt", "$numberLong", "$numberDouble", "$numberDecimal"].contains(&key),
+    };
     let instant = match kind {
         Kind::Timestamp { .. } => Some(Kind::Timestamp { epoch: Some(Epoch::Milliseconds) }),
         Kind::Nanoseconds { .. } => Some(Kind::Nanoseconds { epoch: Some(Epoch::Milliseconds) }),
         _ => None,
     };
     let (inner, kind) = match (&tokens[..], &between[..]) {
-        ([_, key, _, value, _], ["{", ":", "}"]) if is_number(key) => (*value, kind),
+        ([_, key, _, value, _], ["{", ":", "}"]) if is_plain(key) => (*value, kind),
         ([_, "$date", _, value, _], ["{", ":", "}"])
         | ([_, "$date", _, "$numberLong", _, value, _], ["{", ":{", ":", "}}"]) => (*value, instant?),
         ([_, "$date", rest], ["{", _]) => {
@@ -62,6 +65,10 @@ fn in_object(text: &str, kind: Kind) -> Option<([u8; 16], usize)> {
 
 fn plain(text: &str, kind: Kind) -> Option<([u8; 16], usize)> {
     match kind {
+        Kind::ObjectId => {
+            let is_id = text.len() == 24 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+            is_id.then(|| u128::from_str_radix(text, 16).ok())?.map(|value| padded(&value.to_le_bytes()[..12]))
+        }
         Kind::Long => long(text).map(|value| padded(&value.to_le_bytes())),
         Kind::Double => double(text).map(|value| padded(&value.to_bits().to_le_bytes())),
         Kind::Decimal { precision, scale } => {
@@ -102,6 +109,7 @@ pub fn width(kind: Kind) -> usize {
         Kind::Decimal { .. } => 16,
         Kind::Boolean => 1,
         Kind::Date => 4,
+        Kind::ObjectId => 12,
     }
 }
 

@@ -58,14 +58,19 @@ pub enum Kind {
     Nanoseconds {
         epoch: Option<Epoch>,
     },
+    /// The id of a document in `MongoDB`.
+    ObjectId,
 }
+
+/// The digits of an [`Kind::ObjectId`].
+pub const OBJECT_ID_DIGITS: usize = 24;
 
 impl Kind {
     /// Parses a type.
     ///
     /// # Arguments
     ///
-    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz` and `timestamp_ns`.
+    /// * `kind` - One of long, double, decimal, boolean, date, timestamp, `timestamp_ntz`, `timestamp_ns` and objectid.
     /// * `precision`, `scale` - For a decimal; ignored for any other kind.
     /// * `epoch` - For a timestamp: the unit of its numbers; nanoseconds only for a `timestamp_ns`.
     ///
@@ -76,7 +81,7 @@ impl Kind {
         Self::find(kind, precision, scale, epoch).ok_or_else(|| {
             format!(
                 "no type {kind} with precision {precision}, scale {scale} and epoch {}: expected long, double, \
-                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, \
+                 decimal with 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision, boolean, date, objectid, \
                  timestamp_ntz, or timestamp or timestamp_ns, which may have an epoch: seconds, milliseconds, \
                  microseconds, or for timestamp_ns nanoseconds",
                 epoch.unwrap_or("none"),
@@ -96,6 +101,7 @@ impl Kind {
             ("boolean", None) => Self::Boolean,
             ("date", None) => Self::Date,
             ("timestamp_ntz", None) => Self::LocalTimestamp,
+            ("objectid", None) => Self::ObjectId,
             ("timestamp_ns", None) => Self::Nanoseconds { epoch: None },
             ("timestamp_ns", Some(unit)) => Self::Nanoseconds { epoch: Some(Epoch::parse(unit)?) },
             ("timestamp", None) => Self::Timestamp { epoch: None },
@@ -111,6 +117,7 @@ impl Kind {
 pub fn unwrapped(text: &[u8], kind: Kind) -> Option<(&[u8], Kind)> {
     let (key, value) = only_member(text)?;
     match key {
+        _ if kind == Kind::ObjectId => None,
         b"$numberInt" | b"$numberLong" | b"$numberDouble" | b"$numberDecimal" => Some((quoted(value)?, kind)),
         b"$date" => {
             let epoch = Some(Epoch::Milliseconds);
@@ -128,6 +135,17 @@ pub fn unwrapped(text: &[u8], kind: Kind) -> Option<(&[u8], Kind)> {
         }
         _ => None,
     }
+}
+
+/// The digits of an id, in lower case: of a text, or of `MongoDB`'s extended JSON, `{"$oid": "..."}`.
+#[must_use]
+pub fn object_id(text: &[u8]) -> Option<[u8; OBJECT_ID_DIGITS]> {
+    let digits = match only_member(text) {
+        Some((b"$oid", value)) => quoted(value)?,
+        _ => text,
+    };
+    let digits: [u8; OBJECT_ID_DIGITS] = digits.try_into().ok()?;
+    digits.iter().all(u8::is_ascii_hexdigit).then(|| digits.map(|digit| digit.to_ascii_lowercase()))
 }
 
 /// The key and the value of an object with one member, whose key has no escapes; anything of an object with more.
@@ -261,6 +279,7 @@ mod tests {
             (r#"{"$numberLong":"5","a":"1"}"#, long, None),
             (r#"{"$numberLong":"\u0035"}"#, long, None),
             (r#"{"$oid":"5"}"#, long, None),
+            (r#"{"$numberLong":"5"}"#, Kind::ObjectId, None),
             ("{\"$numberLong\"\u{c}:\"5\"}", long, None),
             ("{\"}", long, None),
             ("{", long, None),
@@ -268,6 +287,32 @@ mod tests {
         ] {
             let expected = expected.map(|(inner, kind)| (inner.as_bytes(), kind));
             assert_eq!(unwrapped(text.as_bytes(), kind), expected, "{text}");
+        }
+    }
+
+    /// An id has 24 digits in either case, alone or as the only member.
+    #[test]
+    fn object_ids() {
+        let expected = Some(*b"0123456789abcdef01234567");
+        for text in [
+            "0123456789abcdef01234567",
+            "0123456789ABCDEF01234567",
+            r#"{"$oid":"0123456789abcdef01234567"}"#,
+            "{ \"$oid\"\t: \"0123456789aBcdef01234567\"\n}",
+        ] {
+            assert_eq!(object_id(text.as_bytes()), expected, "{text}");
+        }
+        for text in [
+            "",
+            "0123456789abcdef0123456",
+            "0123456789abcdef0123456g",
+            "0123456789abcdef012345678",
+            r#"{"$oid":"0123456789abcdef0123456"}"#,
+            r#"{"$oid":0123456789abcdef01234567}"#,
+            r#"{"$oid":"0123456789abcdef01234567","a":1}"#,
+            r#"{"$numberLong":"012345678901234567890123"}"#,
+        ] {
+            assert_eq!(object_id(text.as_bytes()), None, "{text}");
         }
     }
 

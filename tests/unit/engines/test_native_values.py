@@ -36,7 +36,7 @@ native = pytest.importorskip("compactor_native", reason=extras.NATIVE.reason)
 TIMES: tuple[Kind, ...] = ("timestamp", "timestamp_ntz", "timestamp_ns")
 SHAPES = [(1, 0), (1, 1), (9, 3), (18, 2), (18, 18), (19, 0), (20, 4), (38, 0), (38, 10), (38, 37), (38, 38)]
 TYPES = [
-    *(parse_type(kind) for kind in ("long", "double", "boolean", "date", *TIMES)),
+    *(parse_type(kind) for kind in ("long", "double", "boolean", "date", "objectid", *TIMES)),
     *(parse_type(kind, epoch) for kind, epochs in EPOCHS.items() for epoch in epochs),
     *(parse_type(f"decimal({precision},{scale})") for precision, scale in SHAPES),
 ]

@@ -194,6 +194,10 @@ def test_decimals_come_back(bounds: tuple[int, int], data: st.DataObject) -> Non
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
+        ("objectid", "507F1f77bcf86cd799439011", "507f1f77bcf86cd799439011"),
+        ("objectid", '{"$oid": "507f1f77bcf86cd799439011"}', "507f1f77bcf86cd799439011"),
+        ("objectid", '{"$numberLong": "507170778600799439011000"}', None),
+        ("objectid", "507f1f77bcf86cd79943901", None),
         ("timestamp_ntz", "2026-01-02T03:04:05", "2026-01-02T03:04:05"),
         ("timestamp_ntz", "2026-01-02 03:04", "2026-01-02T03:04:00"),
         ("timestamp_ntz", "0001-01-01 00:00:00.500000000", "0001-01-01T00:00:00.500000"),
