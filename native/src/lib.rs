@@ -54,7 +54,7 @@ use types_py::PyType;
 create_exception!(compactor_native, KernelError, PyException, "The module has a fault, or rows could not be encoded.");
 
 /// Incremented with every change to the interface with Python, so that each side refuses an older counterpart.
-const INTERFACE: u32 = 17;
+const INTERFACE: u32 = 18;
 
 /// A column as Python describes it: its name and id, its role (`key`, `rescued`, `source`, `text`, `timestamp` or
 /// `date`), and the role's parameters: the key, the text, the time or the day; for a key also its type.

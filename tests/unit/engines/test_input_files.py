@@ -129,6 +129,7 @@ def test_a_clean_file_is_read_where_it_is(store):
         "rejected_as": "",
         "path_columns": {},
         "range": None,
+        "follows": "",
         "erased_rejects": 0,
     }
     assert result.rejects_uri is None

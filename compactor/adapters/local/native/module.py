@@ -5,7 +5,7 @@ from typing import Any
 
 from compactor.core.errors import StagingError
 
-INTERFACE = 17
+INTERFACE = 18
 """The interface version of the module. A module with a different version is not used."""
 
 
