@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from compactor.control.diagnosis.alarms import unread
 from compactor.control.diagnosis.health import Condition
 from compactor.control.snapshot import Notifier, Source
 from compactor.core.documents.document import Document
-from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.core.ports import ObjectStore
 from compactor.core.text.safe_text import visible
 from compactor.telemetry.logs import log_event
@@ -94,8 +92,8 @@ class Notices:
 
     def _notified(self) -> Notified:
         try:
-            return Notified.model_validate_json(self.store.read(self.uri))
-        except (ObjectNotFound, ValidationError):  # without a readable record all alarms are sent once more
+            return Notified.read(self.store.read(self.uri), self.uri)
+        except (ObjectNotFound, RecordUnreadable):  # without a readable record all alarms are sent once more
             return Notified(alarms={})
 
     def _subject(self, done: Sequence[str], new: Sequence[str]) -> str:

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import Layout
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import arrow_field
+from compactor.engines.parquet_files import DAMAGED, arrow_field, type_name
 from compactor.schema.field_ids import METADATA_IDS
 from compactor.schema.registry import SchemaRegistry
-from compactor.schema.schema import METADATA_TYPES, RETIRED_TYPE, SchemaVersion, metadata_names
+from compactor.schema.schema import METADATA_COLUMNS, METADATA_TYPES, RETIRED_TYPE, SchemaVersion, metadata_names
 
 
 @dataclass(slots=True)
@@ -84,8 +84,23 @@ def _schema(data: bytes) -> pa.Schema:
     """The columns of a stored file; empty if it is damaged or missing."""
     try:
         return pq.read_schema(io.BytesIO(data))
-    except pa.ArrowInvalid:
+    except DAMAGED:
         return pa.schema([])
+
+
+def columns_fault(data: bytes, version: SchemaVersion) -> str:
+    """How a stored file misleads readers, in words; empty if it does not. It may lack the latest columns."""
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+    except DAMAGED as exc:
+        return str(exc)
+    known = list(map(_described, _fields(version, METADATA_COLUMNS)))
+    others = [each for each in file.schema_arrow if _described(each) not in known]
+    return f"column {others[0]}" if others else f"{file.metadata.num_rows} rows" if file.metadata.num_rows else ""
+
+
+def _described(field: pa.Field) -> tuple[object, ...]:
+    return field.name, type_name(field.type), field.metadata
 
 
 def _fields(version: SchemaVersion, metadata_columns: Collection[str]) -> list[pa.Field]:

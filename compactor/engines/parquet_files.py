@@ -16,6 +16,9 @@ from compactor.schema.column_types import STORED_AS, ColumnType, parse_type, spe
 from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_COLUMN
 
+DAMAGED = (pa.ArrowException, ValueError, OSError)
+"""What pyarrow raises for a file that is not what it was, or is none."""
+
 FIELD_ID = b"PARQUET:field_id"
 """Arrow's metadata key for a column's id."""
 
@@ -126,8 +129,9 @@ def open_parquet(store: ObjectStore, uri: str) -> tuple[StoredParquet, int]:
         raise StagingError(f"{uri}: no such object; expected a Parquet file")
     try:
         source = pa.PythonFile(StoredFile(store, uri, info.size_bytes, info.etag), mode="r")
-        return StoredParquet(source), info.size_bytes
-    except (pa.ArrowInvalid, OSError) as exc:
+        # guard: a page whose bytes have changed is not read
+        return StoredParquet(source, page_checksum_verification=True), info.size_bytes
+    except DAMAGED as exc:
         raise StagingError(f"{uri}: {exc}; expected a complete Parquet file") from exc
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compactor.core.documents.manifest import Manifest
@@ -14,7 +13,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import PartitionValues
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import Staged
-from compactor.engines.parquet_files import ParquetFacts, open_parquet, parquet_facts
+from compactor.engines.parquet_files import DAMAGED, ParquetFacts, open_parquet, parquet_facts
 from compactor.schema.schema import RESCUED_COLUMN, parquet_columns, parquet_types
 
 _BATCH_ROWS = 65_536
@@ -52,7 +51,7 @@ def _rescued_keys(store: ObjectStore, uri: str) -> Counter[str]:
             column = batch.column(RESCUED_COLUMN)
             for counted in column.flatten().flatten()[0].value_counts():
                 keys[counted["values"].as_py()] += counted["counts"].as_py()
-    except (pa.ArrowInvalid, OSError) as exc:
+    except DAMAGED as exc:
         raise StagingError(f"{uri}: {exc}; expected a complete Parquet file") from exc
     return keys
 

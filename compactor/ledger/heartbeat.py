@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from compactor.core.documents.records import RunHeartbeat
-from compactor.core.errors import CompactorError, ObjectNotFound
+from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
 from compactor.core.rules.sharding import Shard, shard_number
@@ -125,8 +125,8 @@ class Runs:
                 yield beat, info.modified_at
 
     def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
-        with suppress(ObjectNotFound, ValueError):  # an unreadable heartbeat counts as none
-            return RunHeartbeat.model_validate_json(self.store.read(uri))
+        with suppress(ObjectNotFound, RecordUnreadable):  # an unreadable heartbeat counts as none
+            return RunHeartbeat.read(self.store.read(uri), uri)
         return None
 
     def _is_fresh(self, beat: RunHeartbeat, written_at: datetime) -> bool:

@@ -9,8 +9,6 @@ from itertools import takewhile
 from threading import Lock
 from typing import TypeVar, overload
 
-from pydantic import ValidationError
-
 from compactor.core.documents.changes import (
     OUTCOME,
     Commit,
@@ -29,7 +27,7 @@ from compactor.core.documents.records import (
     OpenMarker,
     RecentCommit,
 )
-from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
+from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
 from compactor.core.layout import Layout, ManifestKey, base_name, done_name, is_date, outcome_generation
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
@@ -329,9 +327,9 @@ class Ledger:
     def _recent(self) -> Iterator[tuple[str, RecentCommit]]:
         uris = (info.uri for info in self._store.list(self._layout.recent_folder))
         for uri, data in map_ordered(lambda uri: (uri, self._read(uri)), uris):
-            with suppress(ValidationError):  # an unreadable summary counts as lost
+            with suppress(RecordUnreadable):  # an unreadable summary counts as lost
                 if data is not None:
-                    yield uri, RecentCommit.model_validate_json(data)
+                    yield uri, RecentCommit.read(data, uri)
 
     def manifests(self, date: str | None = None) -> Iterator[ManifestKey]:
         """Every manifest on record, or those of one date."""

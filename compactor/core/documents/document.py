@@ -1,6 +1,7 @@
 """The base of all state records: immutable models, stored as JSON."""
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -11,9 +12,13 @@ from compactor.core.ports import ObjectStore
 
 T = TypeVar("T")
 
+_CHECKSUM_BYTES = 16
+_BEGIN, _END = b',"checksum":"', b'"}'
+_SEAL_BYTES = len(_BEGIN) + 2 * _CHECKSUM_BYTES + len(_END)
+
 
 class Document(BaseModel):
-    """An immutable record. Readers ignore unknown keys."""
+    """An immutable record. Readers ignore unknown keys. As it is stored, it ends with a checksum of the rest."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,7 +32,7 @@ class Document(BaseModel):
             expected: What to report as expected; by default, a record of this kind.
 
         Raises:
-            RecordUnreadable: The bytes are not such a record; the message names the first fault.
+            RecordUnreadable: The bytes are not such a record, or have changed; the message names the first fault.
         """
         return parsed(cls.model_validate_json, data, uri, expected or f"a record of kind {cls.__name__}")
 
@@ -42,7 +47,7 @@ class Document(BaseModel):
 
     def to_json(self) -> bytes:
         """The bytes to store."""
-        return self.model_dump_json().encode()
+        return _sealed(self.model_dump_json().encode())
 
 
 class ManifestRecord(Document):
@@ -59,8 +64,17 @@ class ManifestRecord(Document):
 def parsed(parse: Callable[[bytes], T], data: bytes, uri: str, expected: str) -> T:
     """Parse stored bytes; see `Document.read`."""
     try:
-        return parse(data)
+        found = parse(data)
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "the document"
         raise RecordUnreadable(f"{uri}: {field}: {first['msg']}; expected {expected}") from exc
+    # guard: a record whose bytes have changed counts as unreadable
+    if data[-_SEAL_BYTES:].startswith(_BEGIN) and data != _sealed(data[:-_SEAL_BYTES] + b"}"):
+        raise RecordUnreadable(f"{uri}: its bytes have changed since they were written; expected {expected}")
+    return found
+
+
+def _sealed(document: bytes) -> bytes:
+    checksum = blake2b(document, digest_size=_CHECKSUM_BYTES).hexdigest().encode()
+    return document[:-1] + _BEGIN + checksum + _END

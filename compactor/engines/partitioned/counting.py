@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from compactor.core.errors import StagingError
 from compactor.core.partitions import PartitionField, PartitionValues, fits
 from compactor.core.ports import ObjectStore
 from compactor.engines.engine import StagedOutput
-from compactor.engines.parquet_files import open_parquet
+from compactor.engines.parquet_files import DAMAGED, open_parquet
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 
 
@@ -108,5 +106,5 @@ def _batches(
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=partitions.columns):
             codes = partitions.of(batch)
             yield codes.counts, codes.unparsed
-    except (pa.ArrowInvalid, OSError) as exc:
+    except DAMAGED as exc:
         raise StagingError(f"{output.uri}: {exc}; expected a complete Parquet file") from exc

@@ -105,6 +105,7 @@ class PartitionFiles:
             self.schema,
             compression=self.compression,
             store_schema=False,  # Parquet's own schema has the types
+            write_page_checksum=True,
             data_page_size=page,
             dictionary_pagesize_limit=min(page, _DICTIONARY_BYTES),
         )

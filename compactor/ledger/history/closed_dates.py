@@ -98,8 +98,8 @@ class ClosedDates:
 
     def _kept_totals(self) -> ClosedTotals:
         try:
-            return ClosedTotals.model_validate_json(self.store.read(self.layout.closed_totals))
-        except (ObjectNotFound, ValueError):  # it can be rebuilt
+            return ClosedTotals.read(self.store.read(self.layout.closed_totals), self.layout.closed_totals)
+        except (ObjectNotFound, RecordUnreadable):  # it can be rebuilt
             return ClosedTotals()
 
     def keep_totals(self, totals: ClosedTotals) -> None:

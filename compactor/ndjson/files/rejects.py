@@ -223,7 +223,12 @@ class RejectsWriter:
             return
         if self._writer is None:
             self._writer = pq.ParquetWriter(
-                self.path, REJECTS_SCHEMA, compression="snappy", use_dictionary=_REPEATING, write_statistics=_REPEATING
+                self.path,
+                REJECTS_SCHEMA,
+                compression="snappy",
+                use_dictionary=_REPEATING,
+                write_statistics=_REPEATING,
+                write_page_checksum=True,
             )
         self._writer.write_table(pa.Table.from_batches(self._pending))
         self._pending, self._pending_bytes = [], 0

@@ -158,7 +158,8 @@ class ErasingStager:
         with self._local_file() as path:
             schema = pa.schema([opened.parquet.schema_arrow.field(name) for name in names])
             # Without Arrow's own copy of the schema, as both engines write.
-            with pq.ParquetWriter(path, schema, compression=self.compression, store_schema=False) as writer:
+            options = {"compression": self.compression, "store_schema": False, "write_page_checksum": True}
+            with pq.ParquetWriter(path, schema, **options) as writer:
                 for at, mask in masks:
                     table = opened.table(at, names)
                     kept = table if mask is None else table.filter(pc.invert(mask))

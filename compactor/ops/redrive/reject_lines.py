@@ -19,7 +19,7 @@ from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus, RedrivenInput
 from compactor.core.errors import StagingError, StoreUnavailable
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import open_parquet
+from compactor.engines.parquet_files import DAMAGED, open_parquet
 from compactor.ndjson.files.rejects import REJECTS_SCHEMA
 from compactor.ndjson.files.scratch import scratch_errors, scratch_folder
 from compactor.ndjson.grok import OpenDecoder
@@ -306,7 +306,7 @@ def reject_rows(
                 for row in map(RejectRow._make, zip(*columns, strict=True)):
                     if source_uri in {"", row.source_uri} and (takes is None or takes(row.source_uri, row.reason)):
                         yield row
-    except (pa.ArrowException, OSError, KeyError) as exc:
+    except (*DAMAGED, KeyError) as exc:
         raise StagingError(f"{uri}: {exc}; expected a complete Parquet file of rejects") from exc
 
 

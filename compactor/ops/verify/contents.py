@@ -10,14 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Event
 
-import pyarrow as pa
-
 from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.documents.records import FileReport, FileStatus
 from compactor.core.errors import FileError, LinkRefused, ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.layout import redriven_owner
 from compactor.core.partitions import PartitionField, parse_fields
-from compactor.engines.parquet_files import ParquetFacts
+from compactor.engines.parquet_files import DAMAGED, ParquetFacts
 from compactor.engines.partitioned.counting import BATCH_ROWS
 from compactor.engines.partitioned.row_partitions import RowPartitions, without_values
 from compactor.ledger.accounts.account import Account
@@ -66,7 +64,7 @@ def _misplaced_rows(
     try:
         for batch in opened.batches(BATCH_ROWS, partitions.columns):
             wrong += sum(rows for values, rows in partitions.of(batch).counts.items() if values != expected)
-    except (pa.ArrowInvalid, OSError) as exc:
+    except DAMAGED as exc:
         raise StagingError(f"{file.final}: {exc}; expected a complete Parquet file") from exc
     return wrong
 

@@ -17,6 +17,7 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.partitions import folders, parse_fields
 from compactor.core.ports import ObjectInfo
 from compactor.core.text.formatting import count, rows_and_bytes
+from compactor.engines.columns_file import columns_fault
 from compactor.engines.parquet_files import ParquetFacts, parquet_facts
 from compactor.ledger.state import State
 from compactor.ledger.table.orphans import Fate, InPlaceFiles
@@ -117,6 +118,17 @@ class CommitFiles:
         self.state, self._registry = state, registry
         self.visible = Visible(state)  # expired parts, and the merged files with rows of removed ones
         self._columns = lru_cache(maxsize=_SCHEMAS_HELD)(self._read_columns)
+
+    def faults_of_columns(self) -> Iterator[Finding]:
+        """Check the columns files. Readers of folders take the columns from the first of them."""
+        layout, store = self.state.layout, self.state.store
+        uris = [info.uri for info in store.list(layout.columns_folder) if layout.is_columns_file(info.uri)]
+        latest = self._registry.latest() if uris else None
+        for uri in uris:
+            # guard: a damaged columns file is found
+            if latest is not None and (fault := columns_fault(store.read(uri), latest)):
+                expected = "a Parquet file with columns of the output, and no rows; the next new column writes it again"
+                yield Discrepancy("", uri, expected, fault)
 
     def published(self, commit: Commit) -> Iterator[Finding]:
         """Check the files of a finished commit."""

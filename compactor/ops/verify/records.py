@@ -48,7 +48,9 @@ def _read_all(state: State, account: Account) -> tuple[Account, list[Discrepancy
     for name in sorted(names):
         kind = _kind(name)
         if kind is not None:
-            _read(faults, key.id, folder + name, partial(ledger.record, folder + name, kind))
+            record = _read(faults, key.id, folder + name, partial(ledger.record, folder + name, kind))
+            if (of := getattr(record, "manifest_id", key.id)) != key.id:
+                faults.append(Discrepancy(key.id, folder + name, "a record of this manifest", f"one of {of}"))
     generation = max([newest_generation(names) or 1, *(done_generation(name) or 1 for name in names)])
     uri, outcome, is_over = layout.outcome(key, generation), None, is_done(None, names)
     if base_name(uri) in names:

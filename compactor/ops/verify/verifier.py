@@ -109,6 +109,7 @@ class Verifier:
     def _of_everything(self) -> Iterator[Finding]:
         yield from unwritten(self.state)  # guard: a planned manifest that is lost is found
         yield from faults_of_landed(self.state)
+        yield from self.files.faults_of_columns()
         seen = expired_seen(self.state)
         yield VerifyResult(
             expired_dates=seen.expired_dates, expiring=seen.expiring, quarantined_files=replaced_files(self.state)

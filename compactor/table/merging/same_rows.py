@@ -7,7 +7,7 @@ import pyarrow as pa
 from compactor.core.documents.table_records import MergedFile
 from compactor.core.errors import StagingError
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.engines.parquet_files import DAMAGED, StoredParquet, open_parquet
 from compactor.schema.schema import FILE_DATE
 from compactor.table.merging.writing import BATCH_ROWS, aligned
 
@@ -39,7 +39,7 @@ def first_difference(store: ObjectStore, file: MergedFile, *, may_lack_parts: bo
                 if not rows.take(batch.num_rows, columns).equals(aligned(batch, columns)):
                     return f"its rows differ from {part.uri} after row {seen:,} of that file"
                 seen += batch.num_rows
-        except (pa.ArrowInvalid, OSError) as exc:
+        except DAMAGED as exc:
             raise StagingError(f"{file.uri}: {exc}; expected it and {part.uri} to be complete Parquet files") from exc
         if seen != part.rows:
             return f"{part.uri} has {seen} rows; expected {part.rows}"

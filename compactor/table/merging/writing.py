@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from compactor.core.documents.table_records import MergedPart
 from compactor.core.errors import ObjectChanged, ObjectNotFound, StagingError
 from compactor.core.ports import ObjectStore
-from compactor.engines.parquet_files import FIELD_ID, StoredParquet, open_parquet, rows_at_once
+from compactor.engines.parquet_files import DAMAGED, FIELD_ID, StoredParquet, open_parquet, rows_at_once
 from compactor.engines.partitioned.partition_files import PartitionFiles
 from compactor.engines.rows_place import RowsPlace
 
@@ -203,7 +203,7 @@ def batches_of(
             if start < stop:
                 found += stop - start
                 yield batch.slice(start, stop - start)
-    except (pa.ArrowInvalid, OSError, ObjectNotFound, ObjectChanged) as exc:
+    except (*DAMAGED, ObjectNotFound, ObjectChanged) as exc:
         raise StagingError(f"{uri}: {exc}; expected a complete Parquet file") from exc
     if found != len(numbers):
         raise StagingError(f"{uri}: only {at} rows; expected at least {numbers.stop}")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from compactor.engines.parquet_files import StoredParquet, open_parquet
+from compactor.engines.parquet_files import DAMAGED, StoredParquet, open_parquet
 from compactor.sources.inventory import tables
 from tests.support.memory_store import MemoryStore
 
@@ -35,6 +35,19 @@ def stored() -> MemoryStore:
     store = MemoryStore()
     store.put("/s/file", sink.getvalue())
     return store
+
+
+def test_a_page_whose_bytes_have_changed() -> None:
+    """It is not read as a value of the file: a merge or an erasure would write it anew, with a checksum."""
+    sink = io.BytesIO()
+    options = {"use_dictionary": False, "write_statistics": False, "compression": "none"}
+    pq.write_table(pa.table({"a": ["value"]}), sink, write_page_checksum=True, **options)
+    content = sink.getvalue()
+    store = MemoryStore()
+    store.put("/s/file", content.replace(b"value", b"valve", 1))
+    file, _ = open_parquet(store, "/s/file")
+    with pytest.raises(DAMAGED, match="CRC"):
+        file.read_row_group(0)
 
 
 def test_arrows_threads_read_nothing(readers: set[int]) -> None:
