@@ -66,7 +66,8 @@ class ColumnsFile:
                 found[info.uri] = self._read(info.uri)
         fields = {each.name: each for each in _fields(version, self.metadata_columns)}
         known = (each for data in found.values() for each in _schema(data))
-        former = {each.name: each for each in known if each.name not in fields}
+        # guard: a damaged name is no column
+        former = {each.name: each for each in known if each.name not in fields and each.name in METADATA_COLUMNS}
         wanted = io.BytesIO()
         pq.ParquetWriter(wanted, pa.schema([*fields.values(), *former.values()]), store_schema=False).close()
         for uri, data in found.items():
@@ -96,7 +97,9 @@ def columns_fault(data: bytes, version: SchemaVersion) -> str:
         return str(exc)
     known = list(map(_described, _fields(version, METADATA_COLUMNS)))
     others = [each for each in file.schema_arrow if _described(each) not in known]
-    return f"column {others[0]}" if others else f"{file.metadata.num_rows} rows" if file.metadata.num_rows else ""
+    if others:
+        return f"a column {others[0].name} of type {type_name(others[0].type)}"
+    return f"{file.metadata.num_rows} rows" if file.metadata.num_rows else ""
 
 
 def _described(field: pa.Field) -> tuple[object, ...]:

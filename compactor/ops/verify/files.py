@@ -127,7 +127,7 @@ class CommitFiles:
         for uri in uris:
             # guard: a damaged columns file is found
             if latest is not None and (fault := columns_fault(store.read(uri), latest)):
-                expected = "a Parquet file with columns of the output, and no rows; the next new column writes it again"
+                expected = "a Parquet file with columns of the output, and no rows; the next run with input mends it"
                 yield Discrepancy("", uri, expected, fault)
 
     def published(self, commit: Commit) -> Iterator[Finding]:

@@ -51,6 +51,19 @@ def test_every_column_is_found(tmp_path: Path, output: dict[str, Any]) -> None:
     assert found == min(Path(harness.layout.output).rglob("*.parquet"), key=str)
 
 
+def test_a_damaged_name_is_named_and_mended(tmp_path: Path) -> None:
+    harness = local(tmp_path)
+    run(harness, "m1", FIRST)
+    run(harness, "m2", SECOND)
+    uri = harness.layout.columns_file()
+    harness.store.put(uri, harness.store.read(uri).replace(b"late", b"lafe"))
+    [found] = operating.verifier(harness.app()).verify_all().discrepancies
+    assert (found.where, found.found) == (uri, "a column lafe of type string")
+    run(harness, "m3", SECOND)
+    assert not operating.verifier(harness.app()).verify_all().discrepancies
+    assert columns_of(harness) == ["id", "text", "late", "at"]
+
+
 def test_ids_and_types(tmp_path: Path) -> None:
     """The file has the names and types of the newest file of rows, and a field id for each column."""
     schema = tmp_path / "schema.toml"
