@@ -6,7 +6,7 @@ from datetime import datetime
 from pydantic import AwareDatetime, PositiveInt
 
 from compactor.core.documents.document import Document
-from compactor.core.errors import ObjectNotFound
+from compactor.core.errors import ObjectNotFound, RecordUnreadable
 from compactor.ledger.backlog import WaitingManifests
 from compactor.ledger.state import State
 from compactor.telemetry.logs import log_event
@@ -81,5 +81,5 @@ class Scaling:
     def _recorded(self) -> ShardCount | None:
         try:
             return self.state.ledger.record(self.state.layout.shard_count, ShardCount)
-        except ObjectNotFound:
+        except (ObjectNotFound, RecordUnreadable):  # it begins with the least again
             return None

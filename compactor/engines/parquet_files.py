@@ -16,8 +16,8 @@ from compactor.schema.column_types import STORED_AS, ColumnType, parse_type, spe
 from compactor.schema.field_ids import RESCUED_KEY_ID, RESCUED_VALUE_ID
 from compactor.schema.schema import RESCUED_COLUMN
 
-DAMAGED = (pa.ArrowException, ValueError, OSError)
-"""What pyarrow raises for a file that is not what it was, or is none."""
+DAMAGED = (ValueError, OSError, pa.ArrowKeyError, pa.ArrowNotImplementedError, pa.ArrowTypeError)
+"""What pyarrow raises for a damaged file, or one that is not Parquet."""
 
 FIELD_ID = b"PARQUET:field_id"
 """Arrow's metadata key for a column's id."""

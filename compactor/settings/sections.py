@@ -267,13 +267,11 @@ class Ecs(Section):
 
     cluster: ClusterName = _key("", "its name; empty: none")
     task_definition: ClusterName = _key("", "its family")
-    subnets: Texts = _key((), "ids")
-    security_groups: Texts = _key((), "ids")
+    subnets: Texts = _key((), "ids of subnets")
+    security_groups: Texts = _key((), "ids of security groups")
     public_ip: bool = _key(False, "true: tasks have a public address")
-    max_shards: int = _key(
-        1, "limit of shards, which run beyond control.shards while manifests wait for long", ge=1, le=MAX_SHARDS
-    )
-    capacity_provider: ClusterName = _key("FARGATE", '"FARGATE", "FARGATE_SPOT" or one of instances')
+    max_shards: int = _key(1, "most shards; more than control.shards run while the backlog is old", ge=1, le=MAX_SHARDS)
+    capacity_provider: ClusterName = _key("FARGATE", '"FARGATE", "FARGATE_SPOT" or a capacity provider of instances')
 
 
 class Retention(Section):

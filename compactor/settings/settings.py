@@ -122,21 +122,26 @@ class Settings:
         return replace(self, shard=None)
 
     @property
+    def most_shards(self) -> int:
+        """The most shards that run: only on ECS their number changes."""
+        return max(self.control.shards, self.ecs.max_shards if self.ecs.cluster else 1)
+
+    @property
     def by_shard(self) -> tuple["Settings", ...]:
         """The settings of each shard; only these if the job has no shards. A stream with its own job has none."""
         of, own = self.control.shards, self.member is not None and self.member.stream.job == "own"
-        if max(of, self.ecs.max_shards) == 1 or own or self.shard:
+        if max(of, self.most_shards) == 1 or own or self.shard:
             return (self,)
         return tuple(self.with_shard(Shard(number, of)) for number in range(1, of + 1))
 
     def scaled_to(self, shards: int) -> tuple["Settings", ...]:
         """The settings of as many shards, and of those up to the limit that are drained, which are home to nothing."""
-        if self.by_shard == (self,) or self.ecs.max_shards <= self.control.shards:
+        if self.by_shard == (self,) or self.most_shards <= self.control.shards:
             return self.by_shard
         drained = replace(self, control=self.control.model_copy(update={"mode": "never"}))
         return tuple(
             (self if number <= shards else drained).with_shard(Shard(number, shards))
-            for number in range(1, self.ecs.max_shards + 1)
+            for number in range(1, self.most_shards + 1)
         )
 
     def require_shard(self) -> "Settings":

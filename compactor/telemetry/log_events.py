@@ -137,7 +137,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
     ),
     "run.alive": _info(
         "the job takes its turns; every 5 minutes",
-        {"memory_bytes": "resident", "peak_memory_bytes": "most so far"},
+        {"memory_bytes": "resident memory", "peak_memory_bytes": "most so far"},
     ),
     "run.asked_to_stop": _info("stop requested; the run ends after its batch"),
     "run.ended": _info(
@@ -452,7 +452,7 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"kind": "kind of action", "about": "its target", "reason": "in words"},
     ),
     "control.shards_changed": _info(
-        "more shards, or fewer, will run",
+        "the number of shards changes",
         {"shards": "how many", "before": "until now", "oldest_seconds": "backlog's age"},
     ),
     "control.runs_already": _info("the job is already running; one run is enough"),

@@ -40,7 +40,7 @@ def control_planes(settings: Settings, shards: int) -> dict[str, ControlPlane]:
 def scaling(app: App) -> Scaling:
     """How many shards the shared job has."""
     control = app.settings.control
-    bounds = control.shards, max(control.shards, app.settings.ecs.max_shards)
+    bounds = control.shards, app.settings.most_shards
     return Scaling(app.state, bounds, control.sla_seconds)
 
 

@@ -25,7 +25,7 @@ from compactor.ops.erase.erasing_stager import ErasingStager
 from compactor.ops.erase.inputs import InputEraser
 from compactor.ops.erase.scan import EraseScanner
 from compactor.ops.erase.search import RowSearch
-from compactor.ops.erase.wanted import Wanted, compared_type, path_of
+from compactor.ops.erase.wanted import Wanted, beyond_value, compared_type, path_of
 from compactor.ops.rebuild.rebuilder import Rebuilder, Stage
 from compactor.ops.rebuild.replacing import Replacer
 from compactor.ops.table.maintainer import erase_metadata
@@ -110,6 +110,8 @@ def replacer(app: App, new_engine: NewEngine | None = None) -> Replacer:
 def _wanted(app: App, key: str, values: frozenset[str]) -> Wanted:
     path = path_of(key)
     column = next((each for each in app.registry.latest().columns if each.key == path[0]), None)
+    if column is not None and beyond_value(column, path):
+        raise SettingsError([f"{key}: goes on after a value of type {column.type} -> expected the key of the value"])
     wanted = Wanted(path, values, compared_type(column, path))
     if column is not None and column.is_nested and wanted.has_containers:
         raise SettingsError([f"{key}: an array or object in a column of type {column.type} -> expected plain values"])
@@ -120,7 +122,8 @@ def eraser(app: App, *, key: str, values: frozenset[str], inputs: Inputs, by: st
     """Create the eraser of lines with some values. It starts no engine.
 
     Raises:
-        SettingsError: A value is an array or object, and the key's column has a nested type.
+        SettingsError: A value is an array or object, and the key's column has a nested type; or the key is that of a
+            wrapping in extended JSON.
     """
     wanted = _wanted(app, key, values)
     rows = CommittedRows(app.store, Visible(app.state))

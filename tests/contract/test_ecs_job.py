@@ -81,6 +81,7 @@ def test_two_starts_at_once_are_one(job: EcsJob, ecs: EcsStandIn) -> None:
     blind = replace(job, ecs=SimpleNamespace(run_task=ecs.run_task, get_paginator=lambda _: _Nothing()))
     assert blind.start() == blind.start()
     assert len(ecs.tasks) == 1
+    assert replace(blind, name="dev-shard-2").start() not in {None, blind.start()}, "another job has its own tokens"
 
 
 class _Nothing:

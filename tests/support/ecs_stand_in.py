@@ -51,6 +51,8 @@ class EcsStandIn:
         if arn is None:
             self.requests.append(request)
             arn = self._tokens[request["clientToken"]] = self.add(request["startedBy"])
+        if self.tasks[arn]["startedBy"] != request["startedBy"]:
+            raise refusal("RunTask", "ConflictException", "the token is that of a request with other arguments")
         return {"tasks": [self.tasks[arn]], "failures": []}
 
     def add(self, started_by: str) -> str:

@@ -58,11 +58,12 @@ class EcsJob:
     page_tasks: int = _PAGE_TASKS
 
     def list(self, since: datetime) -> Sequence[JobRun]:
-        found = [_run(task) for task in self._tasks() if task.get("startedBy") == self.name]
-        return newest_first([run for run in found if run.is_living or run.started_at >= since])
+        # A task that stops meanwhile is listed twice, the second time as stopped.
+        found = {task["taskArn"]: _run(task) for task in self._tasks() if task.get("startedBy") == self.name}
+        return newest_first([run for run in found.values() if run.is_living or run.started_at >= since])
 
     def start(self) -> str | None:
-        return start_one(self, self.clock, self._submit)
+        return start_one(self.name, self, self.clock, self._submit)
 
     def stop(self, run_id: str) -> None:
         with translated(self._place):  # SIGTERM; SIGKILL follows after the container's stopTimeout

@@ -61,7 +61,7 @@ class EmrJob:
         return newest_first([run for run in found.values() if run.is_living or run.started_at >= since])
 
     def start(self) -> str | None:
-        return start_one(self, self.clock, self._submit)
+        return start_one(self.name, self, self.clock, self._submit)
 
     def _submit(self, token: str) -> str:
         with translated(self._place):

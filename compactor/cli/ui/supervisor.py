@@ -20,7 +20,7 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(eq=False)
 class Supervisor:
-    """Is told that the job takes its turns. Any thread may tell; a failure never fails the job.
+    """Reports progress to the supervisor, from any thread. A failed report never fails the job.
 
     Attributes:
         health_file: The file whose time of change is that of the last report; None for none.

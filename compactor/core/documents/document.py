@@ -18,7 +18,7 @@ _SEAL_BYTES = len(_BEGIN) + 2 * _CHECKSUM_BYTES + len(_END)
 
 
 class Document(BaseModel):
-    """An immutable record. Readers ignore unknown keys. As it is stored, it ends with a checksum of the rest."""
+    """An immutable record. Readers ignore unknown keys. Stored records of the job end with a checksum of the rest."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -80,7 +80,7 @@ class ManifestFile(Document):
         dated_by: Which of `dates.RULES` dated its manifest; None if the writer gave the date.
         path_columns: Values from the folders of its path; None if there are none.
         range: The bytes to read, whatever the file has behind them; None for all.
-        follows: The manifest with the last lines of the log that had this name before; None if no log was rotated.
+        follows: The manifest with the last lines of the log that had this name before; None if there was none.
     """
 
     uri: str

@@ -200,6 +200,7 @@ class _File(BaseModel):
     rejected_as: _OurText = None
     dated_by: Annotated[_OurText, AfterValidator(lambda rule: rule if rule in RULES else None)] = None
     path_columns: Annotated[dict[str, str], _checked(are_short)] | None = None
+    follows: _OurText = None
     range: FileRange | None = None
 
     @field_validator("range")
@@ -244,7 +245,6 @@ _EXPECTED = {
     "files[].event_time": "a time in ISO 8601",
     "files[].path_columns": "a few short strings by key",
     "files[].range": "the bytes, the lines and the digests of a range of a local file, with its length and version",
-    "files[].follows": "a manifest id",
     "fileLocations": "a list of objects with URIPrefixes",
     "fileLocations[]": "an object with URIPrefixes",
     "fileLocations[].URIPrefixes": "a list of URIs",

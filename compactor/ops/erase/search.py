@@ -120,6 +120,8 @@ def _bounds(parquet: StoredParquet, paths: Sequence[str], group: int, path: str)
         # Writers name the entries of a map differently.
         is_map = any(each.startswith(f"{path.partition('.')[0]}.") for each in paths)
         return None if is_map else ("b", "a")
+    if paths.count(path) > 1:  # a part of a nested column may have the path of another column
+        return None
     found = parquet.metadata.row_group(group).column(paths.index(path)).statistics
     return (found.min, found.max) if found is not None and found.has_min_max else None
 

@@ -176,6 +176,20 @@ def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | No
     return None if found is None or found.parts or found.kind == "string" else found
 
 
+def beyond_value(column: Column | None, path: Sequence[str]) -> bool:
+    """Whether a path goes on after a typed value without parts: extended JSON, whose wrapping the column lacks."""
+    found = column.column_type if column is not None and column.is_typed else None
+    for key in path[1:]:
+        while found is not None and found.kind == "list":
+            found = found.parts[0]
+        if found is None or found.kind == "string":
+            return False
+        if not found.parts:
+            return True
+        found = found.part(key)
+    return False
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Values of a key.

@@ -124,7 +124,7 @@ class Replacer:
             InputError: A file that was not replaced is missing or has changed.
         """
         if file.uri in replaced:
-            return file.uri, replaced[file.uri]
+            return file.uri, replaced[file.uri].model_copy(update={"follows": file.follows or None})
         try:
             info = self.state.store.stat(file.uri)
             if info is not None and (info.etag == file.etag or file.may_have_grown(info.size_bytes)):

@@ -58,11 +58,12 @@ def version_digest(file: FileReport) -> bytes:
     """
     if file.status is not FileStatus.COMPACTED or not file.etag:
         return b""
+    log = f"#{file.follows}" if file.follows else ""
     # guard: two ranges that begin at the same byte are the same lines
     if (part := file.range) is not None:
-        return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}#{file.follows}")
+        return _digest(f"{canonical(part.continues)}#{part.digest_before}@{part.from_byte}{log}")
     # guard: duplicated rows of a touched local file are found
-    return _digest(f"{canonical(file.uri)}#{file.digest or file.etag}#{file.follows}")
+    return _digest(f"{canonical(file.uri)}#{file.digest or file.etag}{log}")
 
 
 def _digest(text: str) -> bytes:

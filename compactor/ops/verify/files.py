@@ -122,12 +122,15 @@ class CommitFiles:
     def faults_of_columns(self) -> Iterator[Finding]:
         """Check the columns files. Readers of folders take the columns from the first of them."""
         layout, store = self.state.layout, self.state.store
-        uris = [info.uri for info in store.list(layout.columns_folder) if layout.is_columns_file(info.uri)]
-        latest = self._registry.latest() if uris else None
-        for uri in uris:
-            # guard: a damaged columns file is found
-            if latest is not None and (fault := columns_fault(store.read(uri), latest)):
-                expected = "a Parquet file with columns of the output, and no rows; the next run with input mends it"
+        expected = "a Parquet file with columns of the output, and no rows; the next run with input rewrites it"
+        for uri in [info.uri for info in store.list(layout.columns_folder) if layout.is_columns_file(info.uri)]:
+            try:
+                fault = columns_fault(store.read(uri), self._registry.latest())
+            except ObjectNotFound:  # settings changed meanwhile
+                continue
+            except RecordUnreadable as exc:
+                fault = f"unknown columns: {exc}"
+            if fault:  # guard: a damaged columns file is found
                 yield Discrepancy("", uri, expected, fault)
 
     def published(self, commit: Commit) -> Iterator[Finding]:

@@ -45,12 +45,14 @@ def _read_all(state: State, account: Account) -> tuple[Account, list[Discrepancy
     layout, ledger = state.layout, state.ledger
     folder, uri = layout.ledger_records(key), layout.accepted(key.id)
     accepted = _read(faults, key.id, uri, partial(ledger.record, uri, Accepted))
+    if accepted is not None and accepted.manifest_id != key.id:
+        faults.append(Discrepancy(key.id, uri, "a record of this manifest", f"one of {accepted.manifest_id}"))
     for name in sorted(names):
         kind = _kind(name)
         if kind is not None:
             record = _read(faults, key.id, folder + name, partial(ledger.record, folder + name, kind))
-            if (of := getattr(record, "manifest_id", key.id)) != key.id:
-                faults.append(Discrepancy(key.id, folder + name, "a record of this manifest", f"one of {of}"))
+            if (owner := getattr(record, "manifest_id", key.id)) != key.id:
+                faults.append(Discrepancy(key.id, folder + name, "a record of this manifest", f"one of {owner}"))
     generation = max([newest_generation(names) or 1, *(done_generation(name) or 1 for name in names)])
     uri, outcome, is_over = layout.outcome(key, generation), None, is_done(None, names)
     if base_name(uri) in names:

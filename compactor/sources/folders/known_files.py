@@ -101,7 +101,10 @@ class SeenFiles(Protocol):
         """
 
     def torn_line(self, file: ObjectInfo) -> Beginning | None:
-        """The end of the last complete line, as from `last_line_end`, if what follows is no record; else None."""
+        """The end of the last complete line, as from `last_line_end`, if what follows is no record; else None.
+
+        The end is 0 if the file is the beginning of a JSON line.
+        """
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
         """The versions that were given to `pass_over` since they last existed."""

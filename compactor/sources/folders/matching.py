@@ -63,6 +63,11 @@ def uncompressed_name(uri: str) -> str:
     return _COMPRESSED.sub("", uri)
 
 
+def rotated_name(uri: str) -> str:
+    """The name of a log without what its rotation appends: a number or a date, and the ending of a compressor."""
+    return _ROTATED.sub("", uncompressed_name(uri))
+
+
 def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
     """Whether a file is in one of the sources."""
     return any(is_within(uri, source.folder) and source.takes(uri) for source in sources)
@@ -70,7 +75,7 @@ def is_of(sources: Sequence[SourcePlace], uri: str) -> bool:
 
 @dataclass(slots=True)
 class Matches:
-    """The classification of files, by canonical URI. A file in none of these is new.
+    """The classification of files, by canonical URI. A file in none but `follows` is new.
 
     Attributes:
         known: In a manifest, at this version.
@@ -206,7 +211,7 @@ class Matching:
 
     def _add_followers(self, namings: Iterable[Naming]) -> None:
         for each in namings:
-            if (part := each.range) is not None and each.may_have(None):
+            if (part := each.range) is not None and part.size_bytes and each.may_have(None):
                 end = part.continues, part.from_byte, part.digest_before, each.follows
                 self._followers.setdefault(end, []).append(each)
 
@@ -259,8 +264,8 @@ class Matching:
     def _by_beginnings(self, left: Mapping[str, Collection[Naming]]) -> None:
         """Find the files that begin with a version no longer found under its own name.
 
-        A file that begins with a version of its own name, and no longer one of another name, is that file, unless that
-        one was continued under another name.
+        A file that begins with a version of its own name is that file, unless that one was continued under another
+        name, or the file begins with a longer version of another name.
         """
         asked = {*self._gone, *chain(*left.values())}
         for each in reversed(self._namings):
@@ -281,9 +286,16 @@ class Matching:
         for turn in range(3):
             for uri in uris:
                 # guard: a file that begins with a version of a deleted file is not new
-                version = None if self._found.has(uri) else self._of_any_name(uri, left[uri])
-                if version is not None and turn == self._turn(uri, version, left[uri]):
+                version = None if self._found.has(uri) else self._version(uri, left[uri], turn)
+                if version is not None:
                     self._add_begun(uri, version, left[uri])
+
+    def _version(self, uri: str, own: Collection[Naming], turn: int) -> Naming | None:
+        """The longest version that a file begins with and that says what it is, if this is its turn."""
+        for each in self._of_any_name(uri, own):
+            if (decided := self._turn(uri, each, own)) is not None:
+                return each if decided == turn else None
+        return None
 
     def _turn(self, uri: str, version: Naming, own: Collection[Naming]) -> int | None:
         """When to decide that a file begins with a version; None if it is a new log that begins like an earlier one.
@@ -315,12 +327,11 @@ class Matching:
             if beginning[0] < self._length(uri):
                 yield from sorted(self._beginnings[beginning], key=lambda each: each.uri != uri)
 
-    def _of_any_name(self, uri: str, own: Collection[Naming]) -> Naming | None:
-        """The longest version that a file is or begins with: its own one, or one that its name no longer has."""
+    def _of_any_name(self, uri: str, own: Collection[Naming]) -> Iterator[Naming]:
+        """The versions that a file is or begins with, the longest first: its own, and those that left their names."""
         for each in (*self._same(uri), *self._begun(uri)):
             if each not in self._used and (each in own or (each.uri != uri and each in self._gone)):
-                return each
-        return None
+                yield each
 
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
@@ -343,9 +354,8 @@ class Matching:
         is_cut = any(self._now.version_at(name) not in {None, etag} for name, etag in seen.items() if name != uri)
         # It was touched before or after it was renamed.
         is_touched = uri in seen or self._files[uri].etag in seen.values()
-        name = uncompressed_name(uri)
-        is_compressed = name != uri and not seen.keys().isdisjoint({name, _ROTATED.sub("", name)})
-        return is_cut or is_touched or is_compressed
+        is_rotated = uri not in seen and rotated_name(uri) in map(rotated_name, seen)
+        return is_cut or is_touched or is_rotated
 
     def _add_begun(self, uri: str, version: Naming, own: Collection[Naming]) -> None:
         """Add a file that is a version, or begins with it."""

@@ -104,6 +104,8 @@ def test_a_typed_column(tmp_path: Path) -> None:
     assert lake.ids() == [8, 8, 9]
     assert lake.formats() == before
     assert lake.call("verify").exit_code == 0
+    beyond = lake.erase("/id/$numberLong", "8", "--yes")
+    assert (beyond.exit_code, "goes on after a value of type long" in beyond.stderr) == (2, True)
 
 
 def test_a_nested_column(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_every_column_is_found(tmp_path: Path, output: dict[str, Any]) -> None:
     assert found == min(Path(harness.layout.output).rglob("*.parquet"), key=str)
 
 
-def test_a_damaged_name_is_named_and_mended(tmp_path: Path) -> None:
+def test_a_damaged_name_is_named_and_rewritten(tmp_path: Path) -> None:
     harness = local(tmp_path)
     run(harness, "m1", FIRST)
     run(harness, "m2", SECOND)

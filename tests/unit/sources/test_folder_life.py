@@ -507,6 +507,42 @@ def test_a_log_that_begins_like_the_rotated_one(rotates: str) -> None:
     life.teardown()
 
 
+def test_a_log_whose_first_lines_come_one_by_one() -> None:
+    """It is read before it has all lines with which the earlier log began, and goes on from there."""
+    life = FolderLife()
+    life.begin()
+    first, second = b'{"id": "%b"}\n' % HEADING.encode(), b'{"id": "heading 2"}\n'
+    life._write("a.ndjson", first + second, next(life.times))
+    life.compact("quarantine", None)
+    life.append("a.ndjson")
+    life.compact("quarantine", None)
+    life.rename("a.ndjson", "b.ndjson")
+    for content in (first, first + second, first + second + life._lines(1)):
+        life._write("a.ndjson", content, next(life.times), in_place=True)
+        assert life._call("quarantine", None) == []
+    assert Counter(life.rows()) == {HEADING: 2, "heading 2": 2, "00000001": 1, "00000002": 1}
+    life.teardown()
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_logs_that_are_numbered_anew(is_compressed: bool) -> None:
+    """Each gets the next number, a new time and perhaps a compressor's ending, and no name is as it was."""
+    life = FolderLife()
+    life.begin()
+    for name in ("a.ndjson.1", "a.ndjson"):
+        life.write(name, 2)
+    life.compact("quarantine", None)
+    for name, other in (("a.ndjson.1", "a.ndjson.2"), ("a.ndjson", "a.ndjson.1")):
+        content = (life.raw / name).read_bytes()
+        (life.raw / name).unlink()
+        ending = ".gz" if is_compressed else ""
+        life._write(other + ending, gzip.compress(content) if is_compressed else content, next(life.times))
+    life.write("a.ndjson", 1)
+    assert life._call("quarantine", None) == []
+    assert len(life.rows()) == 5
+    life.teardown()
+
+
 def test_a_log_that_begins_like_one_that_went_on_elsewhere() -> None:
     """That one is known by now, and nothing but its range tells that the log before both has its later lines."""
     life = FolderLife()

@@ -283,6 +283,19 @@ def test_a_block_of_a_buffering_writer(life: FolderLife, length: int) -> None:
     life.teardown()
 
 
+def test_a_block_that_ends_inside_the_first_line(life: FolderLife) -> None:
+    """The file waits, for nothing of it is complete."""
+    rows, line = len(life.rows()), b'{"id": "%b"}\n' % (b"x" * 9000)
+    now_ns = int(life.harness.clock.now().timestamp() * 10**9)
+    life._write("sub/d.ndjson", line[:8192], now_ns - 10 * 10**9)
+    assert [each.reason for each in life._call("quarantine", None)] == ["unsettled"]
+    life._write("sub/d.ndjson", line, now_ns, in_place=True)
+    life.harness.clock.advance(3600)
+    assert life._call("quarantine", None) == []
+    assert len(life.rows()) == rows + 1
+    life.teardown()
+
+
 def test_grown_files_that_wait_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     """By setting, an appended file is like a replaced one, also while it is written."""
     monkeypatch.setattr(FolderLife, "reading", {"on_grown": "quarantine"})

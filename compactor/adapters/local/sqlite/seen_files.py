@@ -288,8 +288,11 @@ class LocalSeenFiles:
         with suppress(TryAgainError, AccessError):
             if self._bytes(file, file.size_bytes - 1, 1) != b"\n":
                 end = self.last_line_end(file)
-                is_record = end is not None and self.has_lines(self._bytes(file, end[0], _LOOK_BYTES))
-                return None if is_record else end
+                start = end[0] if end is not None else 0
+                rest = self._bytes(file, start, _LOOK_BYTES)
+                is_first = file.size_bytes <= _LOOK_BYTES and rest.startswith(b"{") and b"\n" not in rest
+                if not self.has_lines(rest) and (end is not None or is_first):
+                    return end or (0, "")
         return None
 
     def passed(self, versions: Iterable[Version]) -> set[Version]:
