@@ -13,6 +13,7 @@ from compactor.cost.cost import ALARMS, FUNCTION_GB
 from compactor.cost.prices import DPU_PER_WORKER
 from compactor.ndjson import inspection
 from compactor.ops.status.health import STALE_PENDING
+from deploy.template_file import load_template
 from tests.deployment.resolving import ROOT, parameters_of, resources, template
 from tests.support.document_commands import check_command
 from tests.support.statuses import STATUSES
@@ -104,7 +105,7 @@ def test_commands_and_parameters_exist() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     for path in re.findall(r"^deploy/\S+", DEPLOYING, re.MULTILINE):
         assert (ROOT / path).is_file(), path
-    known = template()["Parameters"]
+    known = template()["Parameters"] | load_template(ROOT / "deploy" / "runtime.yaml")["Parameters"]
     for name in re.findall(r"`\"?([A-Z][a-z]+[A-Z][A-Za-z]+)\"?[`:]", DEPLOYING):
         assert name in known, name
 
