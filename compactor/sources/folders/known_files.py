@@ -254,11 +254,7 @@ class KnownFiles:
     def ranges_after(self, uris: Collection[str]) -> Iterable[Naming]:
         if not uris:
             return ()
-        search = FileSearch(
-            state=self.state,
-            allowed_prefixes=self.allowed_prefixes,
-            continued=uris,
-        )
+        search = FileSearch(state=self.state, allowed_prefixes=self.allowed_prefixes, continued=uris)
         history = HistorySearch(search=search, files=self.summarised, may_learn=False)
         return history.everywhere(uris, size_bytes=0, is_wanted=lambda _: False)
 

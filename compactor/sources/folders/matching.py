@@ -280,20 +280,22 @@ class Matching:
             asked_of.setdefault(length, set()).add(digest)
         unread = [uri for uri in uris if self._may_begin(uri, shortest_first, left[uri])]
         self._begins_with.update(zip(unread, self._now.beginnings_of(unread, asked_of), strict=True))
-        found = (each for uri in uris for each in (*self._same(uri), *self._begun(uri)) if each not in left[uri])
+        begun = {uri: found for uri in uris if (found := [*self._same(uri), *self._begun(uri)])}
+        others = {each.uri for uri, found in begun.items() for each in found if each not in left[uri]}
         # guard: the lines after a version may be in a file that is known
-        self._add_followers(self._now.ranges_after({each.uri for each in found}))
+        self._add_followers(self._now.ranges_after(others))
         for turn in range(3):
-            for uri in uris:
+            for uri, found in begun.items():
                 # guard: a file that begins with a version of a deleted file is not new
-                version = None if self._found.has(uri) else self._version(uri, left[uri], turn)
+                version = None if self._found.has(uri) else self._version(uri, found, left[uri], turn)
                 if version is not None:
                     self._add_begun(uri, version, left[uri])
 
-    def _version(self, uri: str, own: Collection[Naming], turn: int) -> Naming | None:
-        """The longest version that a file begins with and that says what it is, if this is its turn."""
-        for each in self._of_any_name(uri, own):
-            if (decided := self._turn(uri, each, own)) is not None:
+    def _version(self, uri: str, begun: Iterable[Naming], own: Collection[Naming], turn: int) -> Naming | None:
+        """The longest version that says what a file is, if this is its turn: its own, or one that left its name."""
+        for each in begun:
+            may_be = each not in self._used and (each in own or (each.uri != uri and each in self._gone))
+            if may_be and (decided := self._turn(uri, each, own)) is not None:
                 return each if decided == turn else None
         return None
 
@@ -327,12 +329,6 @@ class Matching:
             if beginning[0] < self._length(uri):
                 yield from sorted(self._beginnings[beginning], key=lambda each: each.uri != uri)
 
-    def _of_any_name(self, uri: str, own: Collection[Naming]) -> Iterator[Naming]:
-        """The versions that a file is or begins with, the longest first: its own, and those that left their names."""
-        for each in (*self._same(uri), *self._begun(uri)):
-            if each not in self._used and (each in own or (each.uri != uri and each in self._gone)):
-                yield each
-
     def _same(self, uri: str) -> Iterator[Naming]:
         """The versions with a file's bytes. If the other file was removed, this may still be a new one."""
         file = self._files[uri]
@@ -361,6 +357,7 @@ class Matching:
         """Add a file that is a version, or begins with it."""
         found, file = self._found, self._files[uri]
         hindrance = self._hindrance(uri, list(own) if version in own else [version])
+        is_continued = self._is_continued(version)
         self._used.add(version)
         if version.size_bytes == self._length(uri):
             found.renamed[uri] = version.uri
@@ -368,7 +365,7 @@ class Matching:
         behind: FileRange | str
         if version.uri != uri and self._now.version_at(version.uri) is None and version not in own:
             behind = "no other file has taken that name yet"
-        elif self._is_continued(version):  # guard: a version that was continued is not continued again
+        elif is_continued:  # guard: a version that was continued is not continued again
             behind = "the lines after the earlier ones are missing"
         elif self._content(uri) is not None:
             found.compressed[uri] = version
@@ -376,7 +373,6 @@ class Matching:
         else:
             behind = self._now.range_behind(file, version)
         if isinstance(behind, str):
-            is_continued = self._is_continued(version)
             went_on = "another manifest has the lines after the earlier ones" if is_continued else ""
             found.replaced[uri] = Replacement(file, version, went_on or hindrance, behind)
             return
