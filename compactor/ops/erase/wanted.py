@@ -167,27 +167,26 @@ def compared_type(column: Column | None, path: Sequence[str]) -> ColumnType | No
 
     It is that of the column's part at the path, or of the elements there.
     """
-    found = column.column_type if column is not None and column.is_typed else None
-    for key in (*path[1:], None):
-        while found is not None and found.kind == "list":
-            found = found.parts[0]
-        if found is not None and key is not None:
-            found = found.part(key)
-    return None if found is None or found.parts or found.kind == "string" else found
+    found, rest = _typed_part(column, path)
+    return None if found is None or rest or found.parts or found.kind == "string" else found
 
 
 def beyond_value(column: Column | None, path: Sequence[str]) -> bool:
     """Whether a path goes on after a typed value without parts: extended JSON, whose wrapping the column lacks."""
-    found = column.column_type if column is not None and column.is_typed else None
-    for key in path[1:]:
-        while found is not None and found.kind == "list":
+    found, rest = _typed_part(column, path)
+    return bool(rest) and found is not None and not found.parts and found.kind != "string"
+
+
+def _typed_part(column: Column | None, path: Sequence[str]) -> tuple[ColumnType | None, Sequence[str]]:
+    """The type of a column's part as far down a path as there are parts, None without one; and the rest of the path."""
+    found, rest = column.column_type if column is not None and column.is_typed else None, path[1:]
+    while found is not None:
+        while found.kind == "list":
             found = found.parts[0]
-        if found is None or found.kind == "string":
-            return False
-        if not found.parts:
-            return True
-        found = found.part(key)
-    return False
+        if not rest or not found.parts:
+            break
+        found, rest = found.part(rest[0]), rest[1:]
+    return found, rest
 
 
 @dataclass(frozen=True)
