@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Any
 
 
 class CrashPoint(StrEnum):
@@ -59,20 +60,8 @@ class RotationCrashPoint(StrEnum):
     STARTED = "started"  # the new stream has started
 
 
-OnPlanCrashPoint = Callable[[PlanCrashPoint, str], None]
-"""Called with the id of a manifest or part right after it reached a point."""
-
-OnChangeCrashPoint = Callable[[ChangeCrashPoint, str], None]
-"""Called with the date of a change right after it reached a point."""
-
-OnRedriveCrashPoint = Callable[[RedriveCrashPoint, str], None]
-"""Called with the id of the new manifest right after the redrive reached a point."""
-
-OnRotationCrashPoint = Callable[[RotationCrashPoint], None]
-"""Called right after the move reached a point."""
-
-OnCrashPoint = Callable[[CrashPoint | PlanCrashPoint | RedriveCrashPoint, str], None]
-"""Called with the id of a manifest right after it reached a point."""
+OnCrashPoint = Callable[[Any, str], None]
+"""Called with a point, and what has just reached it: a manifest or part by its id, a change by its date, or a run."""
 
 
 def ignore_crash_point(*_reached: object) -> None:

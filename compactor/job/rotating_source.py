@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
-from compactor.core.crash_points import OnRotationCrashPoint, RotationCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, RotationCrashPoint, ignore_crash_point
 from compactor.core.errors import CompactorError, TryAgainError
 from compactor.core.layout import canonical, folder
 from compactor.core.ports import MetricsSink
@@ -58,7 +58,7 @@ class RotatingSource:
     new_source: Callable[[str], ManifestSource]
     metrics: MetricsSink
     max_manifests: int
-    on_crash_point: OnRotationCrashPoint = ignore_crash_point
+    on_crash_point: OnCrashPoint = ignore_crash_point
     monotonic: Callable[[], float] = time.monotonic
     _on_batch: Callable[[Sequence[str]], None] = lambda _: None
     _once: bool = False
@@ -125,11 +125,11 @@ class RotatingSource:
         if not old.is_leaving or old.is_delivering:
             return
         self._end()
-        self.on_crash_point(RotationCrashPoint.STOPPED)
+        self.on_crash_point(RotationCrashPoint.STOPPED, self.state.ledger.run_id)
         self._drop_ended()
-        self.on_crash_point(RotationCrashPoint.DROPPED)
+        self.on_crash_point(RotationCrashPoint.DROPPED, self.state.ledger.run_id)
         self._begin(old.names)
-        self.on_crash_point(RotationCrashPoint.STARTED)
+        self.on_crash_point(RotationCrashPoint.STARTED, self.state.ledger.run_id)
         log_event("checkpoint.rotated", delivered=old.entries)
         self.metrics.emit({"CheckpointRotations": 1})
 

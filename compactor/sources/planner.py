@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Protocol
 
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.errors import StuckError, TryAgainError
 from compactor.core.inputs.dates import ARRIVAL, date_of_file
@@ -93,7 +93,7 @@ class Planner:
     state: State
     claimer: Claimer
     target_bytes: Callable[[], float]
-    on_crash_point: OnPlanCrashPoint = ignore_crash_point
+    on_crash_point: OnCrashPoint = ignore_crash_point
     groups_at_once: int = THREADS
     page_files: int = PAGE_FILES
 

@@ -10,7 +10,7 @@ open manifests. So at least one of the two sees the other: the rebuild gives up,
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from compactor.core.crash_points import ChangeCrashPoint, OnChangeCrashPoint, ignore_crash_point
+from compactor.core.crash_points import ChangeCrashPoint, OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import (
     TAKES,
     Commit,
@@ -42,7 +42,7 @@ class Expirer:
 
     state: State
     by: str = BY_JOB
-    on_crash_point: OnChangeCrashPoint = ignore_crash_point
+    on_crash_point: OnCrashPoint = ignore_crash_point
 
     def expire(self, why: Rule, date: str, name: str, rule: str, manifests: dict[str, int]) -> list[str]:
         """Record the expired parts of a date, and delete them.

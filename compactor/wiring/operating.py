@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 from compactor.adapters.local.native.kernel import NativeGrok, digest_kernel
 from compactor.adapters.local.native.module import is_installed
-from compactor.core.crash_points import OnChangeCrashPoint, OnRedriveCrashPoint, ignore_crash_point
 from compactor.core.errors import SettingsError
 from compactor.core.inputs.dates import EARLIEST_DATE
 from compactor.core.layout import is_s3
@@ -122,7 +121,7 @@ def close_quiet_dates(app: App) -> None:
         made.close()
 
 
-def date_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ignore_crash_point) -> Expirer:
+def date_expirer(app: App, who: str) -> Expirer:
     """Create the expirer for expired dates, which records the given operator.
 
     Raises:
@@ -131,7 +130,7 @@ def date_expirer(app: App, who: str, *, on_crash_point: OnChangeCrashPoint = ign
     if app.settings.has_table:
         because = "because the table would continue to list the files of expired dates"
         raise SettingsError([f'table.name: "{app.settings.table.name}" -> expected none, {because}'])
-    return Expirer(app.state, who, on_crash_point)
+    return Expirer(app.state, who, app.on_crash_point)
 
 
 def rebuild_scanner(app: App) -> "RebuildScanner":
@@ -148,7 +147,7 @@ def cleaner(app: App, who: str = BY_JOB) -> Cleaner:
     return Cleaner(app.state, retention, Expirer(app.state, who), has_table=app.settings.has_table)
 
 
-def redriver(app: App, who: str = BY_JOB, *, on_crash_point: OnRedriveCrashPoint = ignore_crash_point) -> "Redriver":
+def redriver(app: App, who: str = BY_JOB) -> "Redriver":
     """Create the redriver for dead letters, quarantined files and rejected lines, which records the given operator."""
     from compactor.ops.redrive.planner import RedrivePlanner
     from compactor.ops.redrive.redriver import Redriver
@@ -170,7 +169,7 @@ def redriver(app: App, who: str = BY_JOB, *, on_crash_point: OnRedriveCrashPoint
         grok=grok.decoder if grok else None,
     )
     return Redriver(
-        state=app.state, redrive_planner=redrive_planner, recheck=recheck, by=who, on_crash_point=on_crash_point
+        state=app.state, redrive_planner=redrive_planner, recheck=recheck, by=who, on_crash_point=app.on_crash_point
     )
 
 

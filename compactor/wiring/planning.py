@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import cache
 
-from compactor.core.crash_points import OnPlanCrashPoint, ignore_crash_point
 from compactor.core.map_ordered import THREADS
 from compactor.ledger.ledger import Ledger
 from compactor.sources.claiming import Claimer
@@ -30,20 +29,18 @@ def claimer(app: App) -> Claimer:
     return replace(own, neighbour=neighbour)
 
 
-def planner(app: App, on_crash_point: OnPlanCrashPoint | None = None, groups_at_once: int = THREADS) -> Planner:
-    """Create the planner, which calls a function at each crash point."""
+def planner(app: App, *, groups_at_once: int = THREADS) -> Planner:
+    """Create the planner."""
     return Planner(
         state=app.state,
         claimer=claimer(app),
         target_bytes=app.manifest_bytes,
-        on_crash_point=on_crash_point or app.on_crash_point,
+        on_crash_point=app.on_crash_point,
         groups_at_once=groups_at_once,
     )
 
 
-def builder(
-    app: App, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, groups_at_once: int = THREADS
-) -> Builder:
+def builder(app: App, *, groups_at_once: int = THREADS) -> Builder:
     """Create the builder of manifests from announced files, for all streams if there are any."""
     settings = app.settings
 
@@ -51,7 +48,7 @@ def builder(
         return app.of_streams[stream] if stream else app
 
     return Builder(
-        planner_of=lambda stream: planner(of(stream), on_crash_point, groups_at_once),
+        planner_of=lambda stream: planner(of(stream), groups_at_once=groups_at_once),
         allowed_prefixes_of=lambda stream: of(stream).settings.input.allowed_prefixes,
         clock=app.clock,
         watched=settings.input.allowed_prefixes,
@@ -59,7 +56,7 @@ def builder(
     )
 
 
-def sealer(app: App, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, groups_at_once: int = THREADS) -> Sealer:
+def sealer(app: App, *, groups_at_once: int = THREADS) -> Sealer:
     """Create the sealer of pending parts."""
-    made = planner(app, on_crash_point, groups_at_once)
+    made = planner(app, groups_at_once=groups_at_once)
     return Sealer(planner=made, max_wait_seconds=app.settings.builder.max_wait_seconds)

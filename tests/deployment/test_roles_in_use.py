@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compactor.core.crash_points import CrashPoint, PlanCrashPoint
+from compactor.core.crash_points import CrashPoint, OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
 from compactor.core.ports import ObjectInfo, ObjectStore, ObjectWriter
 from compactor.sources.claiming import part_key
@@ -127,8 +127,8 @@ def harness() -> Harness:
     return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB})
 
 
-def components_of(harness: Harness, store: ObjectStore) -> App:
-    return App(harness.settings, clock=harness.clock, store=store, claims=harness.claims)
+def components_of(harness: Harness, store: ObjectStore, on_crash_point: OnCrashPoint = ignore_crash_point) -> App:
+    return App(harness.settings, on_crash_point=on_crash_point, clock=harness.clock, store=store, claims=harness.claims)
 
 
 def messages(*names: str, size: int = MIB) -> dict[str, str]:
@@ -143,7 +143,7 @@ def overtaken_builder(harness: Harness, store: ObjectStore, late: dict[str, str]
             harness.clock.advance(301)
             planning.builder(components_of(harness, harness.store)).build(dict([*late.items()][:1]))
 
-    return planning.builder(components_of(harness, store), on_crash_point=overtake).build(late)
+    return planning.builder(components_of(harness, store, overtake)).build(late)
 
 
 def test_builder(harness: Harness) -> None:
@@ -180,7 +180,7 @@ def test_sealer(harness: Harness) -> None:
             harness.clock.advance(301)
             planning.sealer(components_of(harness, harness.store)).seal()
 
-    assert not planning.sealer(components_of(harness, watched), on_crash_point=overtake).seal().manifests
+    assert not planning.sealer(components_of(harness, watched, overtake)).seal().manifests
     harness.claims.claim(
         [part_key("2026-01-02-part")], "2026-01-02-0000dead", now=harness.clock.now(), lease_seconds=60
     )

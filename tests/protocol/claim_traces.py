@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.ports import Claim
 from compactor.wiring import finding, planning
 from compactor.wiring.app import App
@@ -64,9 +64,9 @@ class Scene:
         self._store = WatchedStore(self._harness.store, on_change=self._note)
         self._note()
 
-    def build(self, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> None:
+    def build(self, on_crash_point: OnCrashPoint = ignore_crash_point) -> None:
         """One builder gets the message, and acknowledges it if it may."""
-        builder = planning.builder(self._components(), on_crash_point=on_crash_point, groups_at_once=1)
+        builder = planning.builder(self._components(on_crash_point), groups_at_once=1)
         report = builder.build({"message": notification("lake", KEY, 12 * MIB, self._etag)})
         self._is_pending = self._is_pending and bool(report.failed)
         self._note()
@@ -79,9 +79,15 @@ class Scene:
     def let_lease_end(self) -> None:
         self._harness.clock.advance(LEASE_SECONDS)
 
-    def _components(self) -> App:
+    def _components(self, on_crash_point: OnCrashPoint) -> App:
         harness = self._harness
-        return App(harness.settings, clock=harness.clock, store=self._store, claims=harness.claims)
+        return App(
+            harness.settings,
+            on_crash_point=on_crash_point,
+            clock=harness.clock,
+            store=self._store,
+            claims=harness.claims,
+        )
 
     def _note(self) -> None:
         store, layout = self._harness.store, self._harness.layout

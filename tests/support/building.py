@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from compactor.core.crash_points import OnPlanCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
@@ -22,22 +22,30 @@ def new_harness(**builder: object) -> Harness:
     return Harness(root="s3://lake", builder={"target_manifest_bytes": 10 * MIB, **builder})
 
 
-def parts_of(harness: Harness, store: ObjectStore | None = None) -> App:
+def parts_of(
+    harness: Harness, store: ObjectStore | None = None, *, on_crash_point: OnCrashPoint = ignore_crash_point
+) -> App:
     """The parts of one call of a function."""
-    return App(harness.settings, clock=harness.clock, store=store or harness.store, claims=harness.claims)
+    return App(
+        harness.settings,
+        on_crash_point=on_crash_point,
+        clock=harness.clock,
+        store=store or harness.store,
+        claims=harness.claims,
+    )
 
 
-def build(harness: Harness, *bodies: str, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> Built:
+def build(harness: Harness, *bodies: str, on_crash_point: OnCrashPoint = ignore_crash_point) -> Built:
     """Build one group after the other, so that crash points come in order."""
-    builder = planning.builder(parts_of(harness), on_crash_point=on_crash_point, groups_at_once=1)
+    builder = planning.builder(parts_of(harness, on_crash_point=on_crash_point), groups_at_once=1)
     return builder.build(dict(zip("abcdefghijklmnop", bodies, strict=False)))
 
 
 def seal(
-    harness: Harness, *, on_crash_point: OnPlanCrashPoint = ignore_crash_point, after_seconds: float = 0
+    harness: Harness, *, on_crash_point: OnCrashPoint = ignore_crash_point, after_seconds: float = 0
 ) -> SealedParts:
     harness.clock.advance(after_seconds)
-    return planning.sealer(parts_of(harness), on_crash_point=on_crash_point, groups_at_once=1).seal()
+    return planning.sealer(parts_of(harness, on_crash_point=on_crash_point), groups_at_once=1).seal()
 
 
 def put(key: str, size: int = MIB, etag: str = "e1", *, shape: str = "s3") -> str:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.sources.claiming import claim_key
@@ -42,17 +42,17 @@ class Race:
             for key in ("raw/4.ndjson", "raw/5.ndjson"):
                 planning.builder(self._parts()).build({key: self.messages.pop(key)})
 
-    def build(self, on_crash_point: OnPlanCrashPoint = ignore_crash_point, *, every: int = 1) -> None:
+    def build(self, on_crash_point: OnCrashPoint = ignore_crash_point, *, every: int = 1) -> None:
         """Take in what is in the queue, or every nth message, and acknowledge what is safe."""
         batch = dict(list(self.messages.items())[::every])
-        builder = planning.builder(self._parts(), on_crash_point=on_crash_point, groups_at_once=self.at_once)
+        builder = planning.builder(self._parts(on_crash_point), groups_at_once=self.at_once)
         report = builder.build(batch)
         for message_id in set(batch) - set(report.failed):
             self.messages.pop(message_id, None)
 
-    def seal(self, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> None:
+    def seal(self, on_crash_point: OnCrashPoint = ignore_crash_point) -> None:
         """Seal all that waits."""
-        planning.sealer(self._parts(), on_crash_point=on_crash_point, groups_at_once=self.at_once).seal()
+        planning.sealer(self._parts(on_crash_point), groups_at_once=self.at_once).seal()
 
     def plan(self) -> None:
         """Look for what was never announced."""
@@ -93,6 +93,12 @@ class Race:
         expected = {f"{info.uri}#{info.etag}": 1 for info in self.harness.store.list("s3://lake/raw/")}
         assert named == expected
 
-    def _parts(self) -> App:
+    def _parts(self, on_crash_point: OnCrashPoint = ignore_crash_point) -> App:
         harness = self.harness
-        return App(harness.settings, clock=harness.clock, store=harness.store, claims=harness.claims)
+        return App(
+            harness.settings,
+            on_crash_point=on_crash_point,
+            clock=harness.clock,
+            store=harness.store,
+            claims=harness.claims,
+        )

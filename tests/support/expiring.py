@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from compactor.core.crash_points import OnChangeCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.layout import is_data
 from compactor.core.ports import ObjectStore
@@ -46,12 +46,12 @@ def expire(
     store: ObjectStore | None = None,
     dry_run: bool = False,
     with_unsettled: bool = False,
-    on_crash_point: OnChangeCrashPoint = ignore_crash_point,
+    on_crash_point: OnCrashPoint = ignore_crash_point,
 ) -> ExpireReport:
     """One call, in a process of its own."""
-    app = harness.app(store=store)
+    app = harness.app(store=store, on_crash_point=on_crash_point)
     scan = dates.find_expirable(app.state, before, with_unsettled=with_unsettled)
-    expirer = operating.date_expirer(app, "ann@desk", on_crash_point=on_crash_point)
+    expirer = operating.date_expirer(app, "ann@desk")
     return dates.expire_dates(expirer, scan, dry_run=dry_run)
 
 

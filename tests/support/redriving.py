@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compactor.core.crash_points import OnRedriveCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.manifest import ManifestFile
 from compactor.core.documents.records import FileStatus
@@ -42,14 +42,14 @@ def redrive(
     date: str | None = None,
     dry_run: bool = False,
     with_claims: bool = True,
-    on_crash_point: OnRedriveCrashPoint = ignore_crash_point,
+    on_crash_point: OnCrashPoint = ignore_crash_point,
 ) -> RedriveReport:
     """One redrive, in a process of its own."""
-    app = harness.app()
+    app = harness.app(on_crash_point=on_crash_point)
     if not with_claims:
         app.claims_if_any = None
     scan = find_redrivable(app.state, Scope(kind, manifest_ids, reason, date))
-    return operating.redriver(app, on_crash_point=on_crash_point).redrive(scan, dry_run=dry_run)
+    return operating.redriver(app).redrive(scan, dry_run=dry_run)
 
 
 def new_ids(report: RedriveReport) -> list[str | None]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest
 from compactor.core.layout import base_name, is_delivery
 from compactor.core.ports import ObjectStore
@@ -61,9 +62,12 @@ class StreamsInMemory:
         self.store: ObjectStore = store or MemoryStore(self.clock)
         self.claims = MemoryClaims()
 
-    def components(self, store: ObjectStore | None = None) -> App:
+    def components(self, store: ObjectStore | None = None, *, on_crash_point: OnCrashPoint = ignore_crash_point) -> App:
         """The components of one call of a function."""
-        return App(self.settings, clock=self.clock, store=store or self.store, table_of_claims=self.claims)
+        store = store or self.store
+        return App(
+            self.settings, on_crash_point=on_crash_point, clock=self.clock, store=store, table_of_claims=self.claims
+        )
 
     def builder(self) -> Builder:
         return planning.builder(self.components())

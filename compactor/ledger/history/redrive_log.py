@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint
+from compactor.core.crash_points import OnCrashPoint, RedriveCrashPoint
 from compactor.core.documents.records import Redrive
 from compactor.core.layout import ManifestKey, number_of_redrive, redrive_number, redriven_id, root_id
 from compactor.ledger.history.closed_dates import ClosedDates
@@ -88,7 +88,7 @@ class RedriveLog:
         dates.mark_date(root.date, self.state.ledger.run_id)  # a closing may have removed the mark in between
         return is_new
 
-    def write(self, root: ManifestKey, redrive: Redrive, on_crash_point: OnRedriveCrashPoint) -> bool:
+    def write(self, root: ManifestKey, redrive: Redrive, on_crash_point: OnCrashPoint) -> bool:
         """Record a redrive, and write its manifest; False if its number is taken."""
         new_id = redrive.manifest.manifest_id
         if not self.record(root, redrive):

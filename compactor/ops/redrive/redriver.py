@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, RedriveCrashPoint, ignore_crash_point
 from compactor.core.documents.changes import Commit, DeadLetter
 from compactor.core.documents.manifest import Manifest
 from compactor.core.documents.records import Redrive, RedrivenInput
@@ -109,7 +109,7 @@ class Redriver:
     redrive_planner: RedrivePlanner
     recheck: Recheck
     by: str  # who redrives
-    on_crash_point: OnRedriveCrashPoint = ignore_crash_point
+    on_crash_point: OnCrashPoint = ignore_crash_point
 
     @property
     def _log(self) -> RedriveLog:

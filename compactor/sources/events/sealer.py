@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint
+from compactor.core.crash_points import OnCrashPoint, PlanCrashPoint
 from compactor.core.documents.manifest import Manifest
 from compactor.core.errors import AccessError, CredentialsRefused, ObjectNotFound, RecordUnreadable, StuckError
 from compactor.core.layout import base_name
@@ -100,7 +100,7 @@ class PendingParts(Source):
 
     state: State
     claimer: Claimer
-    on_crash_point: OnPlanCrashPoint
+    on_crash_point: OnCrashPoint
     parts: Mapping[str, Manifest]
     old_until: datetime
     unreadable: dict[str, str]

@@ -2,13 +2,12 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from contextlib import nullcontext
 
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
-from compactor.core.crash_points import RotationCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, RotationCrashPoint, ignore_crash_point
 from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
 from compactor.job.rotating_source import RotatingSource
@@ -32,7 +31,7 @@ class FiledStream(ListedManifests):
 def job(
     harness: Harness,
     app: App,
-    on_rotation: Callable[[RotationCrashPoint], None] = ignore_crash_point,
+    on_rotation: OnCrashPoint = ignore_crash_point,
 ) -> Service:
     source = streaming.rotating_source(app, lambda checkpoint: FiledStream(harness, checkpoint))
     source.on_crash_point = on_rotation
@@ -96,7 +95,7 @@ def test_an_end_at_each_step(
     app = harness.app()
     feeding(harness, app, 30)
 
-    def end(reached: RotationCrashPoint) -> None:
+    def end(reached: RotationCrashPoint, _run_id: str) -> None:
         if reached is point and dies:
             raise DiedError
         if reached is point:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.core.crash_points import OnPlanCrashPoint, PlanCrashPoint, ignore_crash_point
+from compactor.core.crash_points import OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.errors import AccessError
 from compactor.core.layout import base_name
 from compactor.wiring import planning
@@ -106,7 +106,7 @@ def test_death_and_delay_at_each_step(step: PlanCrashPoint) -> None:
     """A builder or sealer that dies or is held up leaves each file to exactly one manifest."""
     events = [put(f"{number}.ndjson", 6 * MIB) for number in range(3)]
 
-    def once(made: Harness, on_crash_point: OnPlanCrashPoint = ignore_crash_point) -> None:
+    def once(made: Harness, on_crash_point: OnCrashPoint = ignore_crash_point) -> None:
         made.clock.advance(301)
         build(made, *events, on_crash_point=on_crash_point)
         seal(made, on_crash_point=on_crash_point, after_seconds=60)

@@ -49,12 +49,13 @@ class OneStream(Storm):
     def build(self) -> None:
         while batch := self._queue.receive(150):
             with suppress(DiedError):
-                report = planning.builder(parts_of(self._harness), on_crash_point=self.die_sometimes).build(batch)
+                parts = parts_of(self._harness, on_crash_point=self.die_sometimes)
+                report = planning.builder(parts).build(batch)
                 self._queue.delete(set(batch) - set(report.failed))
 
     def seal(self) -> None:
         with suppress(DiedError):
-            planning.sealer(parts_of(self._harness), on_crash_point=self.die_sometimes).seal()
+            planning.sealer(parts_of(self._harness, on_crash_point=self.die_sometimes)).seal()
 
 
 @pytest.mark.timeout(240)

@@ -222,7 +222,7 @@ def test_tiny_dates_do_not_starve_the_others() -> None:
                 begun += 1
 
     with events_logged("groups.left") as events:
-        report = planning.builder(parts_of(harness), on_crash_point=take_long).build(bodies)
+        report = planning.builder(parts_of(harness, on_crash_point=take_long)).build(bodies)
     plan = report.plans[""]
     assert [each.files for each in plan.manifests] == [2, 2]
     assert len(report.failed) == plan.left_manifests > 20

@@ -72,7 +72,7 @@ def test_a_prefix_that_moves_doubles_and_loses_nothing(*, writes: bool) -> None:
     before = StreamsInMemory(stream_settings("orders"))
     with nullcontext() if writes else pytest.raises(DiedError):
         dies = ignore_crash_point if writes else dying_at(PlanCrashPoint.CLAIMED)
-        planning.builder(before.components(), on_crash_point=dies).build({"m": put("orders/returns/a")})
+        planning.builder(before.components(on_crash_point=dies)).build({"m": put("orders/returns/a")})
     after = StreamsInMemory(stream_settings(*NESTED), before.store)
     after.clock, after.claims = before.clock, before.claims
     first = after.build(put("orders/returns/a"))

@@ -202,7 +202,7 @@ def test_parts_are_sealed_before_all_are_read(harness: Harness, bound: str) -> N
         if step is PlanCrashPoint.PLANNED:
             unread_when_sealed.append(len(unread))
 
-    sealer = planning.sealer(parts_of(harness, Watched(harness.store)), on_crash_point=note, groups_at_once=1)
+    sealer = planning.sealer(parts_of(harness, Watched(harness.store), on_crash_point=note), groups_at_once=1)
     report = replace(sealer, **{bound: 10}).seal()
     assert unread_when_sealed[0] > 0
     assert (report.sealed_parts, report.waiting_parts, pending(harness)) == (60, 0, [])

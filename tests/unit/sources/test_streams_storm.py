@@ -26,14 +26,14 @@ class OfStreams(Storm):
 
     def build(self) -> None:
         while batch := self._queue.receive(300):
-            builder = planning.builder(self._streams.components(), on_crash_point=self.die_sometimes)
+            builder = planning.builder(self._streams.components(on_crash_point=self.die_sometimes))
             with suppress(DiedError):
                 self._queue.delete(set(batch) - set(builder.build(batch).failed))
 
     def seal(self) -> None:
-        for parts in self._streams.components().of_streams.values():
+        for parts in self._streams.components(on_crash_point=self.die_sometimes).of_streams.values():
             with suppress(DiedError):
-                planning.sealer(parts, on_crash_point=self.die_sometimes).seal()
+                planning.sealer(parts).seal()
 
 
 @pytest.mark.timeout(240)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from compactor.core.crash_points import OnRedriveCrashPoint, RedriveCrashPoint
+from compactor.core.crash_points import OnCrashPoint, RedriveCrashPoint
 from compactor.ledger.accounts.account import Kind
 from compactor.wiring import finding
 from tests.support.harness import DAY, GOOD, DiedError, Harness
@@ -73,7 +73,7 @@ def test_dry_run(harness: Harness, kind: Kind) -> None:
     ]
 
 
-def pause(at: RedriveCrashPoint) -> tuple[threading.Event, threading.Event, OnRedriveCrashPoint]:
+def pause(at: RedriveCrashPoint) -> tuple[threading.Event, threading.Event, OnCrashPoint]:
     """Pauses a redrive at a point: the events `paused` and `overtaken`, and the callback."""
     paused, overtaken = threading.Event(), threading.Event()
 

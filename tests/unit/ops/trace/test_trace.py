@@ -274,14 +274,14 @@ def test_rejects_of_other_files(harness: Harness) -> None:
 def test_redrive_that_was_never_written(harness: Harness) -> None:
     """The next action for a redrive without its manifest is to redrive again."""
     uri = dead_letter(harness)
-    app = harness.app()
 
     def die(point: RedriveCrashPoint, _manifest_id: str) -> None:
         if point == RedriveCrashPoint.RECORDED:
             raise DiedError
 
+    app = harness.app(on_crash_point=die)
     with pytest.raises(DiedError):
-        operating.redriver(app, on_crash_point=die).redrive(find_redrivable(app.state, Scope("manifests")))
+        operating.redriver(app).redrive(find_redrivable(app.state, Scope("manifests")))
     for found in (trace(harness, uri), trace_manifest(harness, redriven_id("m1", 1))):
         assert (found.state, found.redriven_from) == (TraceState.CLAIMED, "m1")
         assert found.next_moves == ["compactor redrive manifests --manifest m1"]

@@ -11,7 +11,7 @@ import pytest
 
 from compactor.core.crash_points import (
     CrashPoint,
-    OnPlanCrashPoint,
+    OnCrashPoint,
     PlanCrashPoint,
     ignore_crash_point,
 )
@@ -59,7 +59,7 @@ def plan(
     *,
     scope: FileScope = EVERYTHING,
     prefix: str | None = None,
-    on_crash_point: OnPlanCrashPoint = ignore_crash_point,
+    on_crash_point: OnCrashPoint = ignore_crash_point,
     page_files: int = 2,
     target_bytes: float = 0,
     rate: Rate = UNLIMITED,
@@ -245,7 +245,7 @@ def test_death_and_delay_at_every_step(step: PlanCrashPoint, occurrence: int) ->
         assert waited == 0 or (waited >= LEASE_SECONDS and step is PlanCrashPoint.CLAIMED)
         assert planned(made) == all_inputs(made)
 
-    def process(made: Harness, on_crash_point: OnPlanCrashPoint) -> None:
+    def process(made: Harness, on_crash_point: OnCrashPoint) -> None:
         plan(made, on_crash_point=on_crash_point)
 
     def check(made: Harness) -> None:
