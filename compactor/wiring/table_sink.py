@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from compactor.core.errors import SettingsError
 from compactor.ledger.table.batches import TableBatches
+from compactor.table.standing import ListedTable
 from compactor.telemetry.logs import log_event
 from compactor.wiring.app import App
 from compactor.wiring.opening import table_catalog
+from compactor.wiring.operating import listed_table
 
 MANIFESTS_PER_COMMIT = 500
 """The most manifests per commit."""
@@ -70,11 +72,10 @@ def table_keeper(app: App) -> "TableKeeper":
     """
     from compactor.ops.table.keeper import TableKeeper
 
-    _check_table(app)
     return TableKeeper(
         state=app.state,
+        table=_table(app),
         committer=committer(app, replays=True),
-        name=app.settings.table.name,
         living=lambda: [each.run_id for each in app.runs.living()],
     )
 
@@ -88,12 +89,11 @@ def merger(app: App) -> "Merger":
     from compactor.ops.table.merger import Merger
     from compactor.table.merging.choosing import MergeRule
 
-    _check_table(app, _MERGED_ONLY_IN_TABLES)
     return Merger(
         state=app.state,
+        name=_table(app, _MERGED_ONLY_IN_TABLES).name,
         committer=committer(app),
         files=_merged_files(app),
-        name=app.settings.table.name,
         rule=MergeRule(app.settings.output.target_file_bytes),
     )
 
@@ -112,8 +112,7 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
     from compactor.ops.table.maintainer import Maintainer
     from compactor.table.upkeep import KeepRule
 
-    _check_table(app)
-    table = app.settings.table
+    name, table = _table(app).name, app.settings.table
     removes = table.merged_originals == "remove"
     days = table.keep_snapshot_days if keep_days is None else keep_days
     least = KEEP_SNAPSHOTS if keep_snapshots is None else keep_snapshots
@@ -121,7 +120,7 @@ def maintainer(app: App, keep_days: int | None = None, keep_snapshots: int | Non
         state=app.state,
         batches=TableBatches(app.state),
         catalog=table_catalog(app),
-        name=table.name,
+        name=name,
         rule=KeepRule(timedelta(days=days), least),
         committer=committer(app) if removes else None,
     )
@@ -200,6 +199,8 @@ def _merged_files(app: App) -> "MergedFiles":
     return MergedFiles(app.store, app.layout.compression)
 
 
-def _check_table(app: App, why: str = "") -> None:
-    if not app.settings.has_table:
+def _table(app: App, why: str = "") -> ListedTable:
+    table = listed_table(app)
+    if table is None:
         raise SettingsError([f'table.name: "" -> expected the name of a table{why}'])
+    return table

@@ -1,23 +1,21 @@
 """Compares the output's table with the ledger, and rebuilds a lost table from the ledger alone."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any
 
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.table_records import HeldManifest
 from compactor.core.errors import OperatorError, StuckError, TableHeldBack
-from compactor.core.layout import ManifestKey
 from compactor.core.results import as_document
-from compactor.ledger.accounts.account import Account
 from compactor.ledger.accounts.reading import Scope, accounts
 from compactor.ledger.state import State
 from compactor.ledger.table.progress import note_working
-from compactor.table.catalog import TableFile
+from compactor.ops.verify.table_files import TableFiles
 from compactor.table.committer import Committer, Progress
 from compactor.table.named import UNTOLD, Published, needs_table
+from compactor.table.standing import ListedTable
 from compactor.telemetry.error_text import described
 from compactor.telemetry.logs import log_event
 
@@ -77,56 +75,38 @@ class TableKeeper:
 
     state: State
     committer: Committer
-    name: str
+    table: ListedTable
     living: Callable[[], Collection[str]] = tuple
 
     def compare(self) -> TableReport:
         """Compare the live files with those of all finished manifests. Holds all file names in memory."""
-        catalog, batches = self.committer.catalog, self.committer.batches
+        batches = self.committer.batches
         recorded = batches.recorded()
-        # The ledger before the table: manifests that finish meanwhile are in the table, and not expected yet.
-        expected, open_files = self._expected()
         held = tuple(each for each in batches.refused.all_held() if batches.refused.is_due(each))
-        head = catalog.head()
-        if head is None:
-            return TableReport(self.name, recorded, held, tuple(sorted(expected.keys() - open_files)))
-        found = list(self.committer.live(head))
-        live = [file for each in found for file in each.committed]
-        times = Counter(file.uri for file in live)
-        missing = expected.keys() - open_files - times.keys()
-        differing = {file.uri for file in live if file.uri in expected and not expected[file.uri].is_as(file)}
-        still = self._still(missing | differing, expected)
-        differing = (differing & still) | {each.file.uri for each in found if each.differs}
+        compared = TableFiles(state=self.state, table=self.table, reads_merged=False)
+        for account in self.state.meter.each("manifest", accounts(self.state, Scope())):
+            compared.note(account)
+        found = compared.result().table
+        if compared.failure is not None:
+            raise compared.failure
+        uris = compared.uris
+        uris["differing"] |= {each.file.uri for each in compared.merged if each.differs}
+        different: Any = {how: tuple(sorted(those)) for how, those in uris.items()}
+        if (head := compared.head) is None or found is None:
+            return TableReport(self.table.name, recorded, held, **different)
         return TableReport(
-            self.name,
+            self.table.name,
             recorded,
             held,
-            tuple(sorted(missing & still)),
             exists=True,
             snapshot_id=head.snapshot_id,
             last_batch=head.fence,
             schema_version=head.schema_version,
-            files=len(found),
-            rows=sum(each.file.records for each in found),
-            merged=sum(each.merged is not None for each in found),
-            surplus=tuple(sorted(self._surplus(times.keys() - expected.keys() - open_files))),
-            doubled=tuple(sorted(uri for uri, many in times.items() if many > 1)),
-            differing=tuple(sorted(differing)),
+            files=found.files,
+            rows=found.rows,
+            merged=len(compared.merged),
+            **different,
         )
-
-    def _expected(self) -> tuple[dict[str, "_Expected"], set[str]]:
-        """The files of valid commits, and those of open manifests, which the table may or may not have."""
-        expected, open_files = dict[str, _Expected](), set[str]()
-        meter, keys = self.state.meter, self.state.ledger.manifests()
-        for found, commit in meter.each("manifest", self._committed_accounts(keys)):
-            key = commit.key
-            for file in () if self._is_expired(commit) else commit.outputs:
-                expected[file.final] = _Expected(key, commit.generation, file.rows, file.size_bytes)
-                if not found.is_done:
-                    open_files.add(file.final)
-            if commit.generation > 1 and not found.is_done:
-                open_files.update(self.committer.changes.replaced(key, commit.generation))
-        return expected, open_files
 
     def repair(self) -> TableReport:
         """Apply all recorded batches that the table lacks, then add manifests that are done or were held back.
@@ -181,8 +161,8 @@ class TableKeeper:
         fence, taken = (0, recorded) if head is None else (head.fence, max(finished, recorded - 1))
         if taken > fence and (alive := sorted(self.living())):
             raise OperatorError(
-                f"table {self.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it -> "
-                "expected no job while the table is recreated: run `compactor stop`, and start the job afterwards"
+                f"table {self.table.name}: it was dropped or restored, and {', '.join(alive)} may still commit to it "
+                "-> expected no job while the table is recreated: run `compactor stop`, and start the job afterwards"
             )
 
     def _released(self) -> list[Published]:
@@ -198,41 +178,12 @@ class TableKeeper:
     def _is_expired(self, commit: Commit) -> bool:
         return self.committer.changes.is_expired(commit.key, commit.generation)
 
-    def _still(self, uris: set[str], expected: Mapping[str, "_Expected"]) -> set[str]:
-        """The files whose commit is still valid: not rebuilt since the ledger was read."""
-        found = self._committed_accounts(dict.fromkeys(expected[uri].key for uri in uris))
-        now = {(each.key, each.generation) for _, each in found if not self._is_expired(each)}
-        return {uri for uri in uris if (expected[uri].key, expected[uri].generation) in now}
-
-    def _surplus(self, uris: set[str]) -> set[str]:
-        """The files that belong to no manifest, not even one that was decided since the ledger was read."""
-        owners = filter(None, map(self.state.layout.output_owner, uris))
-        found = self._committed_accounts(dict.fromkeys(key for key in owners if key.id))
-        return uris - {file.final for _, commit in found for file in commit.outputs}
-
     def _done(self) -> Iterator[Published]:
-        for found, commit in self._committed_accounts(self.state.ledger.manifests()):
-            if found.is_done and needs_table(commit) and not self._is_expired(commit):
+        """The done manifests with rows to list. `verify` reports unreadable ones."""
+        for found in accounts(self.state, Scope(keys=self.state.ledger.manifests())):
+            commit = found.commit if found.fault is None and found.is_done else None
+            if commit is not None and needs_table(commit) and not self._is_expired(commit):
                 yield Published(commit.key, commit.generation)
-
-    def _committed_accounts(self, keys: Iterable[ManifestKey]) -> Iterator[tuple[Account, Commit]]:
-        """The committed manifests among the given ones. `verify` reports unreadable ones."""
-        for each in accounts(self.state, Scope(keys=keys)):
-            if each.fault is None and each.commit is not None:
-                yield each, each.commit
-
-
-class _Expected(NamedTuple):
-    """A file of a valid commit."""
-
-    key: ManifestKey
-    generation: int
-    rows: int
-    size_bytes: int
-
-    def is_as(self, file: TableFile) -> bool:
-        """Whether the table has it with the same rows and length."""
-        return (file.records, file.size_bytes) == (self.rows, self.size_bytes)
 
 
 def _stuck_manifests(stuck: Mapping[Published, StuckError]) -> Iterator[StuckManifest]:

@@ -1,14 +1,15 @@
-"""Compares the files listed in the table with those in the ledger, while the ledger is verified.
+"""Compares the files listed in the table with those in the ledger, while the ledger is read.
 
 The table is read first. Differences are looked up again in both at the end, because a job may commit or rebuild
 meanwhile. The names of individually compared files are in memory.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable, StagingError
@@ -23,12 +24,15 @@ from compactor.ledger.state import State
 from compactor.ledger.table.batches import RefusedBatches
 from compactor.ledger.visible import Visible
 from compactor.ops.verify.report import Discrepancy, VerifiedTable, VerifyResult
-from compactor.table.catalog import TableFile
+from compactor.table.catalog import TableFile, TableHead
 from compactor.table.merging.same_rows import first_difference
 from compactor.table.named import needs_table
 from compactor.table.standing import ListedTable, held_words, waiting_words
 from compactor.table.unmerged import LiveFile, committed_files, looked_up
 from compactor.telemetry.error_text import described
+
+How = Literal["missing", "surplus", "doubled", "differing"]
+"""How a file differs: the table lacks it, has it although no commit names it, has it twice, or says other figures."""
 
 
 class _Named(NamedTuple):
@@ -134,7 +138,12 @@ class TableFiles:
     keys: Collection[ManifestKey] | None = None  # None for all
     summed_dates: Collection[str] = ()  # dates whose files are only added up
     fresh: Collection[ManifestKey] = ()  # manifests of these dates whose files are still compared one by one
+    reads_merged: bool = True  # whether to read the footers of merged files
     deep: bool = False  # whether to compare the rows of merged files with those of their originals
+    head: TableHead | None = field(default=None, init=False)  # None if there was no table when it was read
+    merged: list[LiveFile] = field(default_factory=list, init=False)  # the compared files that are merged
+    uris: defaultdict[How, set[str]] = field(default_factory=lambda: defaultdict(set), init=False)  # what differs
+    failure: CompactorError | None = field(default=None, init=False)  # why the table could not be compared
     summed: tuple[int, int] = field(default=(0, 0), init=False)  # files and rows that were only added up
     _read: VerifiedTable = field(init=False)
     _live: dict[str, TableFile] = field(default_factory=dict, init=False)
@@ -148,7 +157,7 @@ class TableFiles:
         try:
             self._read_table()
         except CompactorError as exc:
-            self._read = replace(self._read, error=described(exc))
+            self.failure = exc
 
     def note(self, account: Account) -> None:
         """Compare the files of one manifest with the table."""
@@ -160,18 +169,18 @@ class TableFiles:
         for file in commit.outputs:
             live = self._live.pop(file.final, None)
             if live is not None:
-                self._faults += differing(self.table, commit, file, live)
+                self._note_differing(commit, file, live)
             elif account.is_done:
                 self._missing[file.final] = account.key
 
     def result(self) -> VerifyResult:
         """The table and its discrepancies. Call it once, after all manifests were noted."""
-        found = self._read
-        if not found.error:
+        if self.failure is None:
             try:
-                self._faults += self._still_differing()
+                self._check_again()
             except CompactorError as exc:
-                found = replace(found, error=described(exc))
+                self.failure = exc
+        found = replace(self._read, error=described(self.failure) if self.failure is not None else "")
         now = list(map_ordered(partial(unlisted, self.state, self.table), self._open))
         held = [each for each in now if isinstance(each, Discrepancy)]  # a discrepancy at any age
         self._faults += held
@@ -188,7 +197,7 @@ class TableFiles:
 
     def _read_table(self) -> None:
         catalog = self.table.catalog()
-        head = catalog.head()
+        self.head = head = catalog.head()
         if head is None:
             return
         owner = self.state.layout.table_owner
@@ -196,18 +205,17 @@ class TableFiles:
             self._fault("", self.table.name, f"a table of {owner}", f"a table of {head.owner}")
         listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         files = rows = 0
-        merged = list[LiveFile]()
         for each in looked_up(self.state, listed):
             committed = [file for file in each.committed if self._is_in_scope(file)]
             if committed:
                 files += 1
                 rows += each.file.records
-                merged += [each] if each.merged is not None else []
+                self.merged += [each] if each.merged is not None else []
             for file in committed:
                 self._note_live(file)
         self._read = VerifiedTable(self.table.name, files, rows, head.fence, head.snapshot_id)
         check = partial(merged_faults, self.state, self.table.name, deep=self.deep)
-        for faults in map_ordered(lambda each: list(check(each)), merged):
+        for faults in map_ordered(lambda each: list(check(each)), self.merged if self.reads_merged else ()):
             self._faults += faults
 
     def _is_in_scope(self, file: TableFile) -> bool:
@@ -221,11 +229,12 @@ class TableFiles:
         if owner and owner.id and owner.date in self.summed_dates and owner not in self.fresh:
             self.summed = (self.summed[0] + 1, self.summed[1] + file.records)
         elif file.uri in self._live:
+            self.uris["doubled"].add(file.uri)
             self._fault("", file.uri, f"once in table {self.table.name}", "more than once")
         else:
             self._live[file.uri] = file
 
-    def _still_differing(self) -> Iterator[Discrepancy]:
+    def _check_again(self) -> None:
         """Check again for files that seem to be missing or surplus.
 
         The ledger is read first: manifests that are done by then are in the table that is read afterwards.
@@ -237,22 +246,30 @@ class TableFiles:
         catalog, name = self.table.catalog(), self.table.name
         head = catalog.head()
         if head is None:
-            if needed := sum(each.is_needed for each in named.values()):
-                yield Discrepancy("", name, f"a table with {count(needed, 'file')}", "no such table")
+            self.uris["missing"] = {uri for uri, each in named.items() if each.is_needed}
+            if needed := len(self.uris["missing"]):
+                self._fault("", name, f"a table with {count(needed, 'file')}", "no such table")
             return
         listed = catalog.live_files(head.snapshot_id) if head.snapshot_id is not None else ()
         live = {file.uri: file for file in committed_files(self.state, listed) if file.uri in named}
         for uri, (commit, file, is_needed, is_allowed) in named.items():
             if commit is not None and file is not None:
                 if uri in live:
-                    yield from differing(self.table, commit, file, live[uri])
+                    self._note_differing(commit, file, live[uri])
                 elif is_needed and not self.state.ledger.is_superseded(commit.key, commit.generation):
+                    self.uris["missing"].add(uri)
                     expected = f"{count(file.rows, 'row')} in table {name}"
-                    yield Discrepancy(commit.manifest_id, uri, expected, _why_missing(self.state, commit))
+                    self._fault(commit.manifest_id, uri, expected, _why_missing(self.state, commit))
             elif uri in live and not is_allowed:
+                self.uris["surplus"].add(uri)
                 found = f"{count(live[uri].records, 'row')} in table {name}"
                 manifest_id = commit.manifest_id if commit is not None else ""
-                yield Discrepancy(manifest_id, uri, "no such file in the table: no commit names it", found)
+                self._fault(manifest_id, uri, "no such file in the table: no commit names it", found)
+
+    def _note_differing(self, commit: Commit, file: StagedFile, live: TableFile) -> None:
+        if found := list(differing(self.table, commit, file, live)):
+            self.uris["differing"].add(file.final)
+            self._faults += found
 
     def _fault(self, manifest_id: str, where: str, expected: str, found: str) -> None:
         self._faults.append(Discrepancy(manifest_id, where, expected, found))

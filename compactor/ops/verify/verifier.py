@@ -144,7 +144,7 @@ class Verifier:
             if not compared.table_error and table.summed != (summed.output_files, summed.rows):
                 yield from self._table_of_dates(frozenset(closed))
 
-    def _table(self, **scope: Collection[Any]) -> "TableFiles | None":
+    def _table(self, **scope: Any) -> "TableFiles | None":
         """Read the table's files in a scope, see `TableFiles`; None without a table."""
         if self.table is None:
             return None
