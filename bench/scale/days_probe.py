@@ -26,7 +26,7 @@ from compactor.core.layout import is_s3
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.rejects import Query
+from compactor.ops.rejects import RejectsSearch
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
 from compactor.settings.settings import Settings
@@ -82,7 +82,7 @@ COMMANDS: dict[str, Callable[[App], object]] = {
     "redrive manifests": lambda app: find_redrivable(app.state, Scope("manifests")),
     "redrive files": lambda app: find_redrivable(app.state, Scope("files")),
     "redrive rejects": lambda app: find_redrivable(app.state, Scope("rejects")),
-    "rejects": lambda app: list(operating.rejects_reader(app, print).manifests(Query())),
+    "rejects": lambda app: list(RejectsSearch(app.state).manifests()),
     "close": lambda app: operating.closer(app).close(),
     "start": _start,
     "compact, nothing new": _compact,

@@ -1,10 +1,7 @@
 """Searches rejected lines, and returns them as an Arrow table."""
 
 import os
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import date as Date  # noqa: N812 - `date` is an argument
 from itertools import islice
 from typing import Any
@@ -15,57 +12,10 @@ from compactor.api.arguments import Place, day_of, settings_of
 from compactor.core.errors import RecordUnreadable, SettingsError
 from compactor.ndjson.diagnosis import Fault, column_of, diagnosed
 from compactor.ndjson.inspection import REASONS
-from compactor.ops.rejects import Query, RejectedLine, RejectsOf, RejectsReader
+from compactor.ops.rejects import Query, RejectedLine, RejectsOf, RejectsSearch
 from compactor.settings.places import parse_place
 from compactor.settings.settings import Settings
-from compactor.wiring import operating
 from compactor.wiring.app import App
-
-COUNTED_MANIFESTS = 1_000
-"""How many more manifests are counted, once all requested lines were read."""
-
-
-@dataclass(slots=True)
-class RejectsSearch:
-    """One search of the rejects, and its findings so far."""
-
-    app: App
-    query: Query
-    shown: int = 0
-    counts: Counter[str] = field(default_factory=Counter)  # rejected lines by reason, in the manifests so far
-    unkept: int = 0
-    sampled: set[str] = field(default_factory=set)  # quarantined files, of which some lines are shown
-    is_complete: bool = True  # whether `counts` includes all manifests
-    unreadable: list[str] = field(default_factory=list)
-    expired: Counter[str] = field(default_factory=Counter)  # rows of rejects that expired, by when and why
-
-    @property
-    def reader(self) -> RejectsReader:
-        return operating.rejects_reader(self.app, self.unreadable.append, self._add_expired)
-
-    def _add_expired(self, why: str, rows: int) -> None:
-        self.expired[why] += rows
-
-    def lines(self, limit: int | None) -> Iterator[tuple[RejectsOf, RejectedLine]]:
-        """Yield the first lines; then continue to count for a while, for the total."""
-        manifests = self._counted(self.reader.manifests(self.query))
-        for found in manifests:
-            left = None if limit is None else min(limit - self.shown, sys.maxsize)
-            for line in islice(self.reader.lines(found, self.query), left):
-                self.shown += 1
-                yield found, line
-            if limit is not None and self.shown >= limit:
-                break
-        for _ in islice(manifests, COUNTED_MANIFESTS):
-            pass
-        self.is_complete = next(manifests, None) is None
-
-    def _counted(self, manifests: Iterator[RejectsOf]) -> Iterator[RejectsOf]:
-        for found in manifests:
-            self.counts.update(found.counts)
-            self.unkept += found.unkept
-            self.sampled |= found.samples
-            yield found
 
 
 def rejects_search(settings: Settings, *, reason: str | None, file: str | None, day: str | None) -> RejectsSearch:
@@ -82,7 +32,7 @@ def rejects_search(settings: Settings, *, reason: str | None, file: str | None, 
     """
     if reason is not None and reason not in REASONS:
         raise SettingsError([f"--reason: {reason!r} -> expected one of {', '.join(REASONS)}"])
-    return RejectsSearch(App(settings), Query(reason, _file(file), day))
+    return RejectsSearch(App(settings).state, Query(reason, _file(file), day))
 
 
 def _file(name: str | None) -> str | None:

@@ -1,11 +1,11 @@
 """Reads rejected lines, manifest by manifest, in memory that does not grow with their number."""
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from heapq import merge
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 
 from compactor.core.documents.changes import Commit
 from compactor.core.documents.counts import without_zeros
@@ -24,6 +24,9 @@ from compactor.ops.redrive.reject_lines import RedrivenLineNumbers, RejectRow, r
 
 _BEYOND_LIMIT_BYTES = 1024  # shown of an over-long line, after its limit
 _MOST_COMPARED = 10_000  # names, with a misspelt one
+
+COUNTED_MANIFESTS = 1_000
+"""How many more manifests are counted, once all requested lines were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +81,57 @@ class RejectsOf:
         return piece.source_uri not in self.passed and not is_settled
 
 
-@dataclass(frozen=True, kw_only=True)
-class RejectsReader:
-    """Reads rejects. Writes nothing."""
+@dataclass(slots=True)
+class RejectsSearch:
+    """One search of the rejects, and its findings so far. Writes nothing."""
 
     state: State
-    on_unreadable: Callable[[str], None]  # called with the fault of a record or a rejects file
-    on_expired: Callable[[str, int], None] = lambda _why, _rows: None  # called with why a file expired, and its rows
+    query: Query = Query()
+    shown: int = field(default=0, init=False)
+    counts: Counter[str] = field(default_factory=Counter, init=False)  # rejected lines by reason, in manifests so far
+    unkept: int = field(default=0, init=False)
+    sampled: set[str] = field(default_factory=set, init=False)  # quarantined files, of which some lines are shown
+    is_complete: bool = field(default=True, init=False)  # whether `counts` includes all manifests
+    unreadable: list[str] = field(default_factory=list, init=False)  # the faults of records and of rejects files
+    expired: Counter[str] = field(default_factory=Counter, init=False)  # rows of rejects that expired, by when and why
+    _visible: Visible = field(init=False)
 
-    def manifests(self, query: Query) -> Iterator[RejectsOf]:
-        """Yield the manifests that have rejects, by date and id."""
-        found = unsummarised_if_readable(self.state)
+    def __post_init__(self) -> None:
+        self._visible = Visible(self.state)
+
+    def lines(self, limit: int | None) -> Iterator[tuple[RejectsOf, RejectedLine]]:
+        """Yield the first lines; then continue to count for a while, for the total."""
+        manifests = self.manifests()
+        for found in manifests:
+            left = None if limit is None else min(limit - self.shown, sys.maxsize)
+            for line in islice(self.lines_of(found), left):
+                self.shown += 1
+                yield found, line
+            if limit is not None and self.shown >= limit:
+                break
+        for _ in islice(manifests, COUNTED_MANIFESTS):
+            pass
+        self.is_complete = next(manifests, None) is None
+
+    def manifests(self) -> Iterator[RejectsOf]:
+        """Yield and count the manifests that have rejects, by date and id."""
+        query, found = self.query, unsummarised_if_readable(self.state)
         keys = None if found is None or query.date is not None else _with_rejects(self.state, found)
         settling = Settling(self.state, found=found)
         for account in accounts(self.state, Scope(date=query.date, keys=keys, details=Detail.LINEAGE)):
             if account.fault is not None:
-                self.on_unreadable(str(account.fault))
+                self.unreadable.append(str(account.fault))
             elif account.commit is not None and account.is_done:
-                rejects = self._of(account, account.commit, query, settling)
-                yield from () if rejects is None else (rejects,)
+                rejects = self._of(account, account.commit, settling)
+                if rejects is not None:
+                    self.counts.update(rejects.counts)
+                    self.unkept += rejects.unkept
+                    self.sampled |= rejects.samples
+                    yield rejects
 
-    def unknown_file(self, query: Query) -> str:
-        """That no file on record is the one of a query, and which may be meant; empty if one is."""
-        names = set[str]()
+    def unknown_file(self) -> str:
+        """That no file on record is the one searched for, and which may be meant; empty if one is."""
+        names, query = set[str](), self.query
         for account in accounts(self.state, Scope()) if query.file else ():
             for file in account.commit.files if account.commit is not None else ():
                 if query.takes_file(file.origin_uri):
@@ -110,17 +141,17 @@ class RejectsReader:
         found = did_you_mean(base_name(query.file or ""), names)
         return f"no file on record is {query.file}{found}" if query.file else ""
 
-    def _of(self, account: Account, commit: Commit, query: Query, settling: Settling) -> "RejectsOf | None":
+    def _of(self, account: Account, commit: Commit, settling: Settling) -> "RejectsOf | None":
         has_rejects = any(file.rejects for file in commit.files)
         redriven = redriven_lines(self.state, account).inputs if account.lineage and has_rejects else ()
         sampled = {file.uri for file in commit.files if file.reject_rows and not file.rejects}
         files = settling.files([each for each in account.quarantined if each.uri in sampled]) if sampled else []
-        return rejects_of(commit, query, redriven, {each.uri for each in files if each.is_settled})
+        return rejects_of(commit, self.query, redriven, {each.uri for each in files if each.is_settled})
 
-    def lines(self, found: RejectsOf, query: Query) -> Iterator[RejectedLine]:
+    def lines_of(self, found: RejectsOf) -> Iterator[RejectedLine]:
         """Yield a manifest's rejected lines, in the order of its files. Lines that are too long are truncated."""
         most_bytes = found.commit.max_line_bytes + _BEYOND_LIMIT_BYTES
-        for (source_uri, number), pieces in groupby(self.pieces(found, query), key=lambda each: each[:2]):
+        for (source_uri, number), pieces in groupby(self.pieces(found), key=lambda each: each[:2]):
             head, length, offset, reason, kept = b"", 0, 0, "", None
             for piece in pieces:
                 if not reason:
@@ -131,26 +162,21 @@ class RejectsReader:
             limit = found.commit.max_line_bytes
             yield RejectedLine(source_uri, number, offset, reason, head[:most_bytes], kept, length, limit)
 
-    def pieces(self, found: RejectsOf, query: Query) -> Iterator[RejectRow]:
+    def pieces(self, found: RejectsOf) -> Iterator[RejectRow]:
         """Yield a manifest's rejected lines, each in one or several pieces."""
         for file in found.commit.rejects:
             try:
-                rows = reject_rows(self.state.store, file.final, query.takes)
+                rows = reject_rows(self.state.store, file.final, self.query.takes)
                 yield from (row for row in rows if found.has(row))
             except StagingError as exc:
                 if self.state.store.stat(file.final) is None and (why := self._why_expired(found.commit)):
-                    self.on_expired(why, file.rows)
+                    self.expired[why] += file.rows
                     continue
-                self.on_unreadable(
-                    f"{exc}; `compactor rebuild --manifest {quoted(found.commit.manifest_id)}` regenerates it"
-                )
-
-    @cached_property
-    def _expired(self) -> Visible:
-        return Visible(self.state)
+                again = f"`compactor rebuild --manifest {quoted(found.commit.manifest_id)}` regenerates it"
+                self.unreadable.append(f"{exc}; {again}")
 
     def _why_expired(self, commit: Commit) -> str:
-        expired = self._expired.deletion("rejects", commit.key, commit.generation)
+        expired = self._visible.deletion("rejects", commit.key, commit.generation)
         return "" if expired is None else expired.words
 
 

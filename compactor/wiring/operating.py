@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from compactor.ops.closing.closer import Closer
     from compactor.ops.rebuild.damaged import RebuildScanner
     from compactor.ops.redrive.redriver import Redriver
-    from compactor.ops.rejects import RejectsReader
     from compactor.ops.status.reading import StatusReader
     from compactor.ops.trace.tracer import Tracer
     from compactor.ops.verify.verifier import Verifier
@@ -171,17 +170,6 @@ def redriver(app: App, who: str = BY_JOB) -> "Redriver":
     return Redriver(
         state=app.state, redrive_planner=redrive_planner, recheck=recheck, by=who, on_crash_point=app.on_crash_point
     )
-
-
-def rejects_reader(
-    app: App,
-    on_unreadable: Callable[[str], None],
-    on_expired: Callable[[str, int], None] = lambda _why, _rows: None,
-) -> "RejectsReader":
-    """Create the reader of rejected lines; it reports unreadable and expired ones to the given functions."""
-    from compactor.ops.rejects import RejectsReader
-
-    return RejectsReader(state=app.state, on_unreadable=on_unreadable, on_expired=on_expired)
 
 
 def tracer(app: App) -> "Tracer":

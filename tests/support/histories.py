@@ -17,7 +17,7 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ops.closing.closer import ClosingReport
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.rejects import Query
+from compactor.ops.rejects import RejectsSearch
 from compactor.ops.report.figures import Figures
 from compactor.ops.report.period import Period
 from compactor.ops.report.reader import read_figures
@@ -127,10 +127,9 @@ def _ids(found: Iterable[Any]) -> set[str]:
 
 def rejected(harness: Harness) -> list[tuple[str, dict[str, int], int, int]]:
     """What `rejects` says, and how many lines it shows."""
-    faults: list[str] = []
-    reader, query = operating.rejects_reader(harness.app(), faults.append), Query()
-    found = [(each, len(list(reader.lines(each, query)))) for each in reader.manifests(query)]
-    assert not faults, faults
+    search = RejectsSearch(harness.app().state)
+    found = [(each, len(list(search.lines_of(each)))) for each in search.manifests()]
+    assert not search.unreadable, search.unreadable
     return [(each.commit.manifest_id, dict(each.counts), each.unkept, lines) for each, lines in found]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 from rich.cells import cell_len
 
-from compactor.api.rejects import RejectsSearch, diagnosed_line, rejects_search
+from compactor.api.rejects import diagnosed_line, rejects_search
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
@@ -18,7 +18,7 @@ from compactor.core.text.formatting import by_name, count
 from compactor.core.text.safe_text import visible
 from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
-from compactor.ops.rejects import Query, RejectedLine, RejectsOf
+from compactor.ops.rejects import Query, RejectedLine, RejectsOf, RejectsSearch
 
 _CUT = "..."
 _MOST_BYTES = 4  # in a UTF-8 character
@@ -177,7 +177,7 @@ def _show_sum(search: RejectsSearch) -> None:
     total = search.counts.total()
     if not search.shown and not total:
         echo("No rejected lines." if search.query == Query() else "No rejected lines match.")
-        if unknown := search.reader.unknown_file(search.query):
+        if unknown := search.unknown_file():
             say(unknown)
         return
     least = "" if search.is_complete else "at least "
@@ -197,8 +197,8 @@ def _write_raw(search: RejectsSearch, limit: int | None) -> None:
     """Write the lines byte for byte, each with a line feed, without loading a complete line."""
     previous: tuple[str, int] | None = None
     lines = 0
-    for found in search.reader.manifests(search.query):
-        for piece in search.reader.pieces(found, search.query):
+    for found in search.manifests():
+        for piece in search.pieces(found):
             if piece[:2] != previous:
                 if lines == limit:
                     write_out(b"")

@@ -19,7 +19,7 @@ from compactor.ledger.visible import Visible
 from compactor.ops.expire import DateFacts
 from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
-from compactor.ops.rejects import Query
+from compactor.ops.rejects import Query, RejectsSearch
 from compactor.ops.verify.report import VerifyResult
 from compactor.upkeep.expiring import Expirer
 from compactor.wiring import operating
@@ -361,12 +361,9 @@ def test_rejects_that_expired() -> None:
     """`rejects` counts them under their rule, `redrive rejects` refuses them by name, and else passes them over."""
     harness = closed_days()
     expire(harness)
-    unreadable: list[str] = []
-    expired: dict[str, int] = {}
-    reader = operating.rejects_reader(harness.app(), unreadable.append, lambda why, rows: expired.update({why: rows}))
-    for found in reader.manifests(Query(date=DAY)):
-        assert list(reader.lines(found, Query())) == []
-    assert (unreadable, [why.endswith(WHY) for why in expired]) == ([], [True])
+    search = RejectsSearch(harness.app().state, Query(date=DAY))
+    assert list(search.lines(None)) == []
+    assert (search.unreadable, [why.endswith(WHY) for why in search.expired]) == ([], [True])
     app = harness.app()
     assert [each.key.id for each in find_redrivable(app.state, Scope("rejects")).sources] == ["m3"]
     assert [WHY in why for why in whys(redrive(harness, "rejects", "m1"))] == [True]

@@ -9,8 +9,7 @@ from compactor.ledger.accounts.reading import kept_letters
 from compactor.ledger.history.closed_dates import ClosedDates, Versions
 from compactor.ledger.history.unsummarised import members_with_rejects, read_unsummarised
 from compactor.ndjson import lines
-from compactor.ops.rejects import Query
-from compactor.wiring import operating
+from compactor.ops.rejects import RejectsSearch
 from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, FLAWED, GOOD, Harness
 from tests.support.histories import HOUR_SECONDS, QUIET_HOURS, closed, rejected, unclosed
@@ -76,8 +75,7 @@ def test_rejects_cost_nothing_where_there_are_none(harness: Harness) -> None:
     harness.clock.advance(QUIET_HOURS * HOUR_SECONDS)
     closed(harness)
     store = FaultyStore(harness.store)
-    reader = operating.rejects_reader(harness.app(store=store), print)
-    assert list(reader.manifests(Query())) == []
+    assert list(RejectsSearch(harness.app(store=store).state).manifests()) == []
     assert store.calls["read_range"] == 0
 
 
