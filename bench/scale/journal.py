@@ -13,8 +13,7 @@ from compactor.core.layout import Layout, index_folder
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.sources.file_search import Naming
-from compactor.sources.folders.history import known_at
-from compactor.sources.folders.stored_history import StoredSummarisedFiles
+from compactor.sources.folders.history import StoredSummarisedFiles, known_at
 
 _MOMENT = datetime(2025, 12, 1, tzinfo=UTC)
 _FILES = 8

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from compactor.api.arguments import Place, day_of, settings_of
 from compactor.core.errors import RecordUnreadable, SettingsError
-from compactor.ndjson.diagnosis import Fault, column_of, diagnosed
 from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects import Query, RejectedLine, RejectsOf, RejectsSearch
 from compactor.settings.places import parse_place
@@ -41,11 +40,6 @@ def _file(name: str | None) -> str | None:
         return parse_place(name, any_name=True) if name and name.startswith(("./", "../")) else name
     except ValueError as exc:
         raise SettingsError([f"--file: {name!r} -> expected {exc}"]) from exc
-
-
-def diagnosed_line(line: RejectedLine) -> Fault:
-    """The fault of a rejected line."""
-    return diagnosed(line.head, line.reason, length_bytes=line.length_bytes, max_line_bytes=line.max_line_bytes)
 
 
 SCHEMA = pa.schema(
@@ -130,13 +124,12 @@ def _batches(lines: Iterable[tuple[RejectsOf, RejectedLine]]) -> Iterator[pa.Rec
 
 
 def _row(found: RejectsOf, line: RejectedLine) -> dict[str, Any]:
-    fault = diagnosed_line(line)
     return {
         "source_uri": line.source_uri,
         "line_number": line.line_number,
-        "column": None if fault.offset is None else column_of(line.head, fault.offset),
+        "column": line.column,
         "reason": line.reason,
-        "message": fault.message,
+        "message": line.fault.message,
         "raw": line.head,
         "kept": line.kept,
         "length_bytes": line.length_bytes,

@@ -1,11 +1,18 @@
-"""An AWS emulator on this machine: moto, in a process of its own, on a free port of 127.0.0.1."""
+"""An AWS emulator on this machine: moto, in a process of its own, on a free port of 127.0.0.1.
 
+Its conditional writes are decided one at a time, as on AWS.
+"""
+
+import io
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
+from threading import Lock
+from typing import Any
 
 from compactor.core.errors import OperatorError
 
@@ -27,7 +34,7 @@ def local_aws() -> Iterator[str]:
     with TemporaryFile("w+") as errors:
         # It has its own session: Ctrl-C must not end it before the commands that still use it.
         server = subprocess.Popen(
-            [sys.executable, "-m", "compactor.demo.moto_server"],
+            [sys.executable, "-m", "compactor.demo.local_aws"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -47,3 +54,67 @@ def local_aws() -> Iterator[str]:
         finally:
             server.kill()
             server.communicate(timeout=_END_SECONDS)
+
+
+_WRITES = {"PUT", "POST", "DELETE"}
+_CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MATCH"}
+
+App = Callable[[dict[str, Any], Any], Iterable[bytes]]
+"""An application of WSGI [PEP 3333]."""
+
+
+class ConditionsInTurn:
+    """Passes requests on; those with a condition run one at a time.
+
+    moto checks the condition first and writes later: two parallel requests that create the same object would both
+    succeed.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app, self._lock = app, Lock()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if not _is_conditional(environ):
+            return self._app(environ, start_response)
+        # A client that sends its body slowly must not block the others.
+        if length := environ.get("CONTENT_LENGTH"):
+            environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(length)))
+        with self._lock:
+            answer = self._app(environ, start_response)
+            try:
+                return list(answer)
+            finally:
+                if hasattr(answer, "close"):
+                    answer.close()
+
+
+def _is_conditional(environ: dict[str, Any]) -> bool:
+    if environ.get("HTTP_X_AMZ_TARGET", "").startswith("DynamoDB_"):
+        return True
+    return environ["REQUEST_METHOD"] in _WRITES and not _CONDITIONS.isdisjoint(environ)
+
+
+def started(host: str) -> Any:
+    """Start the emulator in a thread, on a free port of this address."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - only the emulator's own process has to have it
+
+    server = ThreadedMotoServer(host, port=0, verbose=False)
+    server.start()
+    # moto has no way to wrap its application. If it keeps its server elsewhere, this raises as the demo starts.
+    inner: Any = server._server  # noqa: SLF001
+    inner.app = ConditionsInTurn(inner.app)
+    return server
+
+
+def _serve() -> None:
+    """Serve until the parent process closes standard input or dies."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    host, port = started(_HOST).get_host_and_port()
+    sys.stdout.write(f"http://{host}:{port}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    os._exit(0)  # nothing to finish
+
+
+if __name__ == "__main__":
+    _serve()

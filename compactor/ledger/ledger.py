@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import takewhile
+from itertools import groupby, takewhile
 from threading import Lock
 from typing import TypeVar, overload
 
@@ -331,15 +331,15 @@ class Ledger:
                 if data is not None:
                     yield uri, RecentCommit.read(data, uri)
 
+    def listed(self, date: str | None = None) -> Iterator[tuple[ManifestKey, dict[str, datetime]]]:
+        """Every manifest on record, or those of one date, each with its records as `records` gives them."""
+        infos = self._records(self._layout.ledger_folder_of(date) if date else self._layout.ledger_folder)
+        for key, those in groupby(infos, key=lambda info: ManifestKey(*info.uri.split("/")[-3:-1])):
+            yield key, {base_name(info.uri): info.modified_at for info in those}
+
     def manifests(self, date: str | None = None) -> Iterator[ManifestKey]:
         """Every manifest on record, or those of one date."""
-        folder = self._layout.ledger_folder_of(date) if date else self._layout.ledger_folder
-        previous = None
-        for info in self._records(folder):
-            key = ManifestKey(*info.uri.split("/")[-3:-1])
-            if key != previous:
-                previous = key
-                yield key
+        return (key for key, _ in self.listed(date))
 
     def dates(self) -> Iterator[str]:
         """The dates that have records, earliest first. Costs one request per date, however many records it has."""

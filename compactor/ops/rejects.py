@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import merge
 from itertools import chain, groupby, islice
 
@@ -20,6 +21,7 @@ from compactor.ledger.accounts.settling import Settling
 from compactor.ledger.history.unsummarised import Unsummarised, members_with_rejects, unsummarised_if_readable
 from compactor.ledger.state import State
 from compactor.ledger.visible import Visible
+from compactor.ndjson.diagnosis import Fault, column_of, diagnosed
 from compactor.ops.redrive.reject_lines import RedrivenLineNumbers, RejectRow, reject_rows
 
 _BEYOND_LIMIT_BYTES = 1024  # shown of an over-long line, after its limit
@@ -50,7 +52,7 @@ class Query:
         return uri == wanted or (not wanted.startswith(("/", "s3://")) and uri.endswith(f"/{wanted}"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RejectedLine:
     """A rejected line."""
 
@@ -62,6 +64,16 @@ class RejectedLine:
     kept: str | None  # what `input.keep` would have carried into it, as a JSON object; None for nothing
     length_bytes: int  # of the whole line
     max_line_bytes: int  # the limit when the line was rejected
+
+    @cached_property
+    def fault(self) -> Fault:
+        """What is wrong with it."""
+        return diagnosed(self.head, self.reason, length_bytes=self.length_bytes, max_line_bytes=self.max_line_bytes)
+
+    @property
+    def column(self) -> int | None:
+        """The column of the fault, in characters from 1; None if unknown."""
+        return None if self.fault.offset is None else column_of(self.head, self.fault.offset)
 
 
 @dataclass(frozen=True, slots=True)

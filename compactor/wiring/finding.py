@@ -99,8 +99,8 @@ def folder_planner(
     """The planner of sources whose files may be touched, renamed or appended to."""
     from compactor.adapters.local.sqlite.seen_files import LocalSeenFiles, LocalSummarisedFiles, seen_file
     from compactor.adapters.local.sqlite.spilled_files import SqliteSpill
+    from compactor.sources.folders.history import StoredSummarisedFiles
     from compactor.sources.folders.planning import FolderPlanner
-    from compactor.sources.folders.stored_history import StoredSummarisedFiles
     from compactor.wiring.engines import formats_of
     from compactor.wiring.opening import grok_reader_of
 

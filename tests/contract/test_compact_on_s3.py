@@ -19,7 +19,7 @@ from compactor.api.compact import folder_run
 from compactor.api.progress import ProgressDisplay
 from compactor.cli.entry import compactor as command
 from compactor.settings.compact_paths import Options
-from compactor.sources.folders.stored_history import StoredSummarisedFiles
+from compactor.sources.folders.history import StoredSummarisedFiles
 from compactor.wiring.app import App
 from tests.support.extras import NATIVE
 from tests.support.sampling import few

@@ -14,7 +14,7 @@ REGION = "eu-west-1"
 @contextmanager
 def stand_in() -> Iterator[str]:
     """Serve S3, DynamoDB, SQS, CloudWatch and Glue by moto on a free port; the URL."""
-    from compactor.demo.moto_server import started  # noqa: PLC0415 - slow to import, and few tests need it
+    from compactor.demo.local_aws import started  # noqa: PLC0415 - slow to import, and few tests need it
 
     # A line of log for every request would bury what a failed test has to say.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 from rich.cells import cell_len
 
-from compactor.api.rejects import diagnosed_line, rejects_search
+from compactor.api.rejects import rejects_search
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
@@ -16,7 +16,6 @@ from compactor.cli.ui.terminal import echo, fitted, terminal_columns, write_out
 from compactor.core.results import document
 from compactor.core.text.formatting import by_name, count
 from compactor.core.text.safe_text import visible
-from compactor.ndjson.diagnosis import column_of
 from compactor.ndjson.inspection import REASONS
 from compactor.ops.rejects import Query, RejectedLine, RejectsOf, RejectsSearch
 
@@ -163,11 +162,10 @@ def _is_terminal() -> bool:
 def _show(search: RejectsSearch, limit: int | None) -> None:
     width = min(max(terminal_columns() or _USUAL_WIDTH, _LEAST_WIDTH), _MOST_WIDTH) - len(_INDENT)
     for _, line in search.lines(limit):
-        fault = diagnosed_line(line)
-        column = "" if fault.offset is None else f":{column_of(line.head, fault.offset)}"
-        text, mark = excerpt(line.head, fault.offset, width=width)
+        column = "" if line.column is None else f":{line.column}"
+        text, mark = excerpt(line.head, line.fault.offset, width=width)
         marked = [f"{_INDENT}{mark}"] if mark else []
-        place_and_fault = f"{line.source_uri}:{line.line_number}{column}: {line.reason}: {fault.message}"
+        place_and_fault = f"{line.source_uri}:{line.line_number}{column}: {line.reason}: {line.fault.message}"
         head, *more = fitted(place_and_fault, indent=2 * len(_INDENT))
         echo(head, *(2 * _INDENT + piece for piece in more), _INDENT + text, *marked)
     _show_sum(search)
@@ -233,8 +231,7 @@ def _print_json(search: RejectsSearch, limit: int | None) -> None:
 
 
 def _entry(found: RejectsOf, line: RejectedLine) -> ShownReject:
-    fault = diagnosed_line(line)
-    text, _ = excerpt(line.head, fault.offset, width=_JSON_WIDTH)
+    text, _ = excerpt(line.head, line.fault.offset, width=_JSON_WIDTH)
     return ShownReject(
         uri=line.source_uri,
         line_number=line.line_number,
@@ -243,8 +240,8 @@ def _entry(found: RejectsOf, line: RejectedLine) -> ShownReject:
         length_bytes=line.length_bytes,
         manifest_id=found.commit.manifest_id,
         date=found.commit.date,
-        column=None if fault.offset is None else column_of(line.head, fault.offset),
-        message=fault.message,
+        column=line.column,
+        message=line.fault.message,
         kept=line.kept,
         text=text,
         is_sample=line.source_uri in found.samples,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Flag, auto
-from itertools import groupby, islice
+from itertools import islice, starmap
 from typing import TypeVar
 
 from compactor.core.documents.changes import Commit
@@ -139,19 +139,7 @@ def listed(state: State, scope: Scope) -> Iterator[Listed]:
     elif scope.kind is not None and scope.date is None:
         yield from _with_things(state, scope.kind)
     else:
-        folder = state.layout.ledger_folder_of(scope.date) if scope.date else state.layout.ledger_folder
-        yield from _in_folder(state, folder)
-
-
-def _in_folder(state: State, folder: str) -> Iterator[Listed]:
-    infos = (info for info in state.store.list(folder) if info.uri.endswith(".json"))
-    for (date, manifest_id), records in groupby(infos, key=_date_and_id):
-        yield Listed(ManifestKey(date, manifest_id), {base_name(info.uri): info.modified_at for info in records})
-
-
-def _date_and_id(info: ObjectInfo) -> tuple[str, str]:
-    date, manifest_id = info.uri.split("/")[-3:-1]
-    return date, manifest_id
+        yield from starmap(Listed, state.ledger.listed(scope.date))
 
 
 def _written(state: State, since: datetime, until: datetime) -> Iterator[Listed]:
@@ -162,7 +150,7 @@ def _written(state: State, since: datetime, until: datetime) -> Iterator[Listed]
     """
 
     def of_date(date: str) -> list[Listed]:
-        found = _in_folder(state, state.layout.ledger_folder_of(date))
+        found = starmap(Listed, state.ledger.listed(date))
         return [each for each in found if any(since <= at < until for at in (each.records or {}).values())]
 
     for found in map_ordered(of_date, dates_of_records(state, since, until), threads=DAYS_AT_ONCE):
@@ -175,7 +163,7 @@ def _with_things(state: State, kind: Kind) -> Iterable[Listed]:
     if kind == "manifests":
         return (Listed(ManifestKey("", each)) for each in sorted(kept_letters(state, found).waiting))
     if found is None:
-        return _in_folder(state, state.layout.ledger_folder)
+        return starmap(Listed, state.ledger.listed())
     if kind == "files":
         keys = {each.key for each in found.totals.quarantined}
     else:

@@ -204,16 +204,12 @@ class Settling:
         return given_up.how != "excluded" or self.state.rules.excludes(given_up.input)
 
 
-def settled(state: State, found: Sequence[Account], settling: Settling | None = None) -> list[Account]:
-    """Accounts with what settled each dead letter and quarantined file."""
-    settling = settling or Settling(state)
-    letters = settling.letters([letter_of(each.letter) for each in found if each.letter is not None])
-    settled_by = {each.manifest_id: each.fate for each in letters}
-    files = iter(settling.files([file for each in found for file in each.quarantined]))
-    return [
-        replace(each, settled_by=settled_by.get(each.id, ""), quarantined=tuple(next(files) for _ in each.quarantined))
-        for each in found
-    ]
+def settled(state: State, found: Account) -> Account:
+    """An account with what settled its dead letter and its quarantined files."""
+    settling = Settling(state)
+    letters = settling.letters([letter_of(found.letter)] if found.letter is not None else [])
+    settled_by = letters[0].fate if letters else ""
+    return replace(found, settled_by=settled_by, quarantined=tuple(settling.files(found.quarantined)))
 
 
 def named_versions(account: Account) -> list[Version]:

@@ -12,7 +12,7 @@ from itertools import groupby
 from compactor.core.documents.closed_dates import ClosedTotals, Member
 from compactor.core.documents.records import OpenMarker
 from compactor.core.errors import RecordUnreadable
-from compactor.core.layout import ManifestKey, base_name, id_from_name, is_delivery, ledger_order
+from compactor.core.layout import ManifestKey, id_from_name, is_delivery, ledger_order
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
 from compactor.ledger.history.closed_dates import ClosedDates
@@ -113,9 +113,7 @@ def summarised_generations(dates: ClosedDates, totals: ClosedTotals, date: str) 
 
 def recorded(state: State, date: str) -> Iterator[Found]:
     """Every manifest of a date with records, and the generation of its outcome, or 1."""
-    infos = (info for info in state.store.list(state.layout.ledger_folder_of(date)) if info.uri.endswith(".json"))
-    for manifest_id, group in groupby(infos, key=lambda info: info.uri.rsplit("/", 2)[1]):
-        yield ManifestKey(date, manifest_id), newest_generation(base_name(info.uri) for info in group) or 1
+    return ((key, newest_generation(records) or 1) for key, records in state.ledger.listed(date))
 
 
 def summarised_since(state: State, totals: ClosedTotals, moment: datetime) -> Iterator[ManifestKey]:

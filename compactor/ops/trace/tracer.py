@@ -76,7 +76,7 @@ class Tracer:
     def trace_manifest(self, manifest_id: str) -> TraceResult:
         """Follow a manifest by its id."""
         trace = TraceResult(manifest_id, "manifest")
-        [account] = settled(self.state, [account_of(self.state, self.inputs.sealed_into(manifest_id))])
+        account = settled(self.state, account_of(self.state, self.inputs.sealed_into(manifest_id)))
         if account.state is AccountState.UNKNOWN:
             searched = f"the ledger in {self.state.layout.state} and {self.state.layout.manifests_folder}"
             return replace(trace, searched=searched)

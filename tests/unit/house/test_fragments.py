@@ -12,11 +12,6 @@ MOST_IMPORTS = 0.1
 COMMANDS = {"compactor/cli/commands", "compactor/cli/documents"}
 """Folders in which a module is found by the name of its command."""
 
-FRAGMENTS = {
-    "compactor/demo/local_aws.py",
-}
-"""Modules that may go into their only importer, and are not there yet. None is added."""
-
 
 def test_no_module_is_a_fragment_of_its_only_importer() -> None:
     """One that a single module of its folder imports holds a port, a command, a program or over 150 lines."""
@@ -32,7 +27,7 @@ def test_no_module_is_a_fragment_of_its_only_importer() -> None:
         for path, by in importers.items()
         if [each.parent for each in by] == [path.parent] and not _stands_alone(path)
     }
-    assert fragments <= FRAGMENTS
+    assert fragments == set()
 
 
 def test_imports_are_few() -> None:

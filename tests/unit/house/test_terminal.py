@@ -11,7 +11,7 @@ ALLOWED = {
     "compactor/cli/ui/terminal.py": "the one place",
     "compactor/cli/invocation.py": "the log, whose formatters escape",
     "compactor/ops/doctor/java.py": "run by make; shows where Java is",
-    "compactor/demo/moto_server.py": "tells the demo where its stand-in for AWS is",
+    "compactor/demo/local_aws.py": "tells the demo where its stand-in for AWS is",
     "compactor/adapters/spark/s3a_jars.py": "run by make; shows a number",
 }
 

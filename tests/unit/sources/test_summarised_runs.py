@@ -8,8 +8,8 @@ import pytest
 from compactor.adapters.claims import JournalClaims
 from compactor.core.errors import StoreUnavailable
 from compactor.core.ports import ObjectStore
+from compactor.sources.folders.history import StoredSummarisedFiles
 from compactor.sources.folders.planning import FolderPlanner
-from compactor.sources.folders.stored_history import StoredSummarisedFiles
 from compactor.sources.plan import Plan
 from compactor.wiring import planning
 from tests.support.fakes import FailingEngine, FaultyStore

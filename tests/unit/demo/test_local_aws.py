@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compactor.demo.moto_server import ConditionsInTurn
+from compactor.demo.local_aws import ConditionsInTurn
 
 THREADS = 2
 
