@@ -126,11 +126,11 @@ def test_the_account(harness: Harness, name: str) -> None:
     expected = CASES[name]
     expected.make(harness)
     state = harness.app().state
-    [account] = settled(state, [account_of(state, "m")])
+    account = settled(state, account_of(state, "m"))
     assert account.state is expected.state
     assert {kind: found for kind in KINDS if (found := account.left(kind).total())} == expected.left
     listed = [each for each in accounts(state, Scope(date=DAY, details=Detail.LINEAGE)) if each.id == "m"]
-    assert [(each.outcome, each.is_done) for each in settled(state, listed)] == (
+    assert [(each.outcome, each.is_done) for each in listed] == (
         [(account.outcome, account.is_done)] if account.records else []
     )
 
