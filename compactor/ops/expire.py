@@ -12,6 +12,7 @@ from compactor.core.documents.counts import Counts
 from compactor.core.errors import CompactorError, RecordUnreadable
 from compactor.core.layout import ManifestKey, digest
 from compactor.core.ports import ObjectInfo
+from compactor.core.results import as_document, only
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import quoted
 from compactor.ledger.accounts.account import letter_of
@@ -51,18 +52,6 @@ class NotExpired:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireReport:
-    """What expired. With `--dry-run` nothing is removed."""
-
-    before: str  # the first date that stays
-    dry_run: bool = False  # whether nothing was removed
-    expired: tuple[ExpiredDate, ...] = ()  # dates whose files were removed
-    refused: tuple[NotExpired, ...] = ()  # dates that were left as they are
-    expired_before: int = 0  # dates that expired by earlier calls
-    finished: int = 0  # deletions that an earlier call started and did not finish
-
-
-@dataclass(frozen=True, slots=True)
 class Expirable:
     """The data of a date that would be removed.
 
@@ -76,14 +65,18 @@ class Expirable:
     sizes: ExpiredDate
 
 
+@as_document(omits=("expirable",))
 @dataclass(frozen=True, slots=True)
-class ExpireScan:
-    """The dates before a date that may expire, and those that may not."""
+class ExpireReport:
+    """What expired. With `--dry-run` nothing is removed."""
 
-    before: str
-    expirable: tuple[Expirable, ...]
-    refused: tuple[NotExpired, ...]
-    expired_before: int
+    before: str  # the first date that stays
+    dry_run: bool = False  # whether nothing was removed
+    expired: tuple[ExpiredDate, ...] = ()  # dates whose files were removed
+    refused: tuple[NotExpired, ...] = ()  # dates that were left as they are
+    expired_before: int = 0  # dates that expired by earlier calls
+    finished: int = 0  # deletions that an earlier call started and did not finish
+    expirable: tuple[Expirable, ...] = ()  # what a call that is no dry run would remove
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +118,8 @@ class DateFacts:
         return ""
 
 
-def find_expirable(state: State, before: str, *, with_unsettled: bool = False) -> ExpireScan:
-    """Find the dates to expire. An unreadable record of one date does not stop the others.
+def find_expirable(state: State, before: str, *, with_unsettled: bool = False) -> ExpireReport:
+    """Find the dates to expire, for `expire_dates`. An unreadable record of one date does not stop the others.
 
     With `with_unsettled`, includes dates with unsettled dead letters and quarantined files.
 
@@ -153,34 +146,33 @@ def find_expirable(state: State, before: str, *, with_unsettled: bool = False) -
             return NotExpired(facts.date, str(exc))
 
     of_dates = [judged(facts) for facts in _facts(state, found, before)]
-    return ExpireScan(
+    expirable = only(Expirable, of_dates)
+    return ExpireReport(
         before,
-        tuple(each for each in of_dates if isinstance(each, Expirable)),
-        tuple(each for each in of_dates if isinstance(each, NotExpired)),
+        dry_run=True,
+        expired=tuple(each.sizes for each in expirable),
+        refused=only(NotExpired, of_dates),
         expired_before=of_dates.count(None),
+        expirable=expirable,
     )
 
 
-def expire_dates(expirer: Expirer, scan: ExpireScan, *, dry_run: bool = False) -> ExpireReport:
-    """Expire the dates of a scan, earliest first, after finishing deletions of earlier calls.
+def expire_dates(expirer: Expirer, found: ExpireReport) -> ExpireReport:
+    """Expire the dates that were found, earliest first, after finishing deletions of earlier calls.
 
     Safe alongside jobs, closings, redrives, rebuilds and other expiries.
 
     Raises:
         AccessError: The store refused to delete something. The next call continues.
     """
-    rule, finished = f"`compactor data expire --before {quoted(scan.before)}`", 0
+    rule, finished = f"`compactor data expire --before {quoted(found.before)}`", len(expirer.finish([Why.DATE]))
 
     def expired(each: Expirable) -> ExpiredDate:
-        if dry_run:
-            return each.sizes
         waiting = expirer.expire(Why.DATE, each.sizes.date, each.name, rule, dict(each.manifests))
         return replace(each.sizes, in_work=len(waiting))
 
-    if not dry_run:
-        finished = len(expirer.finish([Why.DATE]))
-    dates = tuple(map(expired, expirer.state.meter.each("date", scan.expirable, len(scan.expirable))))
-    return ExpireReport(scan.before, dry_run, dates, scan.refused, scan.expired_before, finished)
+    dates = tuple(map(expired, expirer.state.meter.each("date", found.expirable, len(found.expirable))))
+    return replace(found, dry_run=False, expired=dates, finished=finished)
 
 
 def _facts(state: State, found: Unsummarised, before: str) -> Iterator[DateFacts]:

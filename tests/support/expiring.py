@@ -50,9 +50,9 @@ def expire(
 ) -> ExpireReport:
     """One call, in a process of its own."""
     app = harness.app(store=store, on_crash_point=on_crash_point)
-    scan = dates.find_expirable(app.state, before, with_unsettled=with_unsettled)
+    found = dates.find_expirable(app.state, before, with_unsettled=with_unsettled)
     expirer = operating.date_expirer(app, "ann@desk")
-    return dates.expire_dates(expirer, scan, dry_run=dry_run)
+    return found if dry_run else dates.expire_dates(expirer, found)
 
 
 def files_of(harness: Harness, day: str) -> list[str]:

@@ -47,12 +47,13 @@ def expire(
     app = App(invocation.settings())
     expirer = operating.date_expirer(app, person())
     with working("searching", app.state.meter):
-        scan = find_expirable(app.state, before, with_unsettled=with_unsettled)
-    if scan.expirable and not (dry_run or yes):
-        what = _sum([each.sizes for each in scan.expirable])
+        report = find_expirable(app.state, before, with_unsettled=with_unsettled)
+    if report.expired and not (dry_run or yes):
+        what = _sum(report.expired)
         confirm("data expire", f"{what} before {before}", question=f"Remove {what} for good?", done="removed")
-    with run_in_log(app.run_id), working("removing", app.state.meter):
-        report = expire_dates(expirer, scan, dry_run=dry_run)
+    if not dry_run:
+        with run_in_log(app.run_id), working("removing", app.state.meter):
+            report = expire_dates(expirer, report)
     print_result(report, _show, as_json=as_json)
     return ExitCode.NEEDS_OPERATOR if report.refused else ExitCode.DONE
 
