@@ -10,7 +10,6 @@ from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.history.closed_dates import ClosedDates
 from compactor.ops.expire import expire_dates, find_expirable
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.verify.report import VerifyResult
 from compactor.settings.settings import Settings
@@ -163,7 +162,7 @@ class Code:
     def rebuild(self, process: Process) -> None:
         """`compactor rebuild`."""
         app = self._app(process)
-        scan = operating.rebuild_scanner(app).scan(RebuildScope())
+        scan = operating.rebuild_scanner(app).scan()
         rebuilding.rebuilder(app, lambda rules: self._engine(app, rules.limits.task_bytes)).rebuild(scan)
 
     def clean(self, process: Process) -> None:

@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from compactor.adapters.spark import conversion
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.schema.column_types import canonical_text, parse_type, value_of
 from compactor.wiring import operating, rebuilding
 from tests.support.hostile_texts import HOSTILE_TEXTS
@@ -141,7 +140,7 @@ def test_lists_structs_and_maps(new_workspace, spark, partition_by):
     found = spark.read.parquet(*places).where("id = 1").selectExpr(*parts).collect()
     assert [tuple(row) for row in found] == [("7", "A B", Decimal("1.50"))]
     workspace.app.store.delete(places)
-    scan = operating.rebuild_scanner(workspace.app).scan(RebuildScope(("m",)))
+    scan = operating.rebuild_scanner(workspace.app).scan(("m",))
     rebuilding.rebuilder(workspace.app, lambda _: workspace.engine()).rebuild(scan)
     workspace.check()
     assert sorted(map(str, workspace.compacted().rows)) == sorted(map(str, done.rows))

@@ -10,7 +10,6 @@ from pathlib import Path
 from compactor.core.crash_points import OnCrashPoint, ignore_crash_point
 from compactor.core.ports import ObjectInfo, ObjectStore
 from compactor.engines.engine import Engine
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.rebuild.rebuilder import RebuildReport
 from compactor.wiring import operating, rebuilding
 from tests.support.harness import DiedError, Harness, rows_of
@@ -145,7 +144,7 @@ def rebuild(
 ) -> RebuildReport:
     """What a fresh process rebuilds."""
     app = harness.app(store=store, on_crash_point=on_crash_point)
-    scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, force=force))
+    scan = operating.rebuild_scanner(app).scan(manifest_ids, force=force)
     return rebuilding.rebuilder(app, lambda rules: engine or harness.engine(store, rules)).rebuild(
         scan, dry_run=dry_run
     )

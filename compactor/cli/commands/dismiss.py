@@ -14,7 +14,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.core.logs.names import LogGap, is_log
 from compactor.core.text.formatting import count
 from compactor.core.text.safe_text import Suggestions
-from compactor.ops.rebuild.damaged import RebuildScan, RebuildScope
+from compactor.ops.rebuild.damaged import RebuildScan
 from compactor.ops.redrive.giving_up import Dismissal, dismissed, find_unsettled
 from compactor.ops.redrive.redrivable import Refused
 from compactor.ops.trace.tracer import SEARCHED_DAYS
@@ -60,7 +60,7 @@ def dismiss(
     app = App(settings)
     found = find_unsettled(app.state, [absolute_uri(each) for each in uris], manifest_ids, date=day)
     if manifest_ids and not uris:
-        scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids))
+        scan = operating.rebuild_scanner(app).scan(manifest_ids)
         found = _without_rebuildable(found, scan, settings.suggestions.marked())
     refused = tuple(_explained(settings, each) for each in found.refused)
     found = replace(found, refused=refused, why=why, dry_run=dry_run)

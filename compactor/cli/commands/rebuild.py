@@ -13,7 +13,7 @@ from compactor.cli.ui.terminal import echo
 from compactor.cli.ui.words import discrepancy_entries
 from compactor.core.errors import TryAgainError
 from compactor.core.text.formatting import count
-from compactor.ops.rebuild.damaged import RebuildScan, RebuildScope
+from compactor.ops.rebuild.damaged import RebuildScan
 from compactor.ops.rebuild.rebuilder import RebuildReport
 from compactor.telemetry.logs import run_in_log
 from compactor.wiring import operating, rebuilding
@@ -53,7 +53,7 @@ def rebuild(
         raise click.UsageError("--force needs --manifest")
     app = App(invocation.settings())
     with working("checking files", app.state.meter):
-        scan = operating.rebuild_scanner(app).scan(RebuildScope(manifest_ids, day, force))
+        scan = operating.rebuild_scanner(app).scan(manifest_ids, date=day, force=force)
     report = _rebuilt(app, scan, dry_run=dry_run)
     print_result(report, _show, as_json=as_json)
     if report.failed:

@@ -25,15 +25,6 @@ HELD_BACK = "the table's catalog refuses its files"
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildScope:
-    """What to rebuild: these manifests, those of a date, or all."""
-
-    manifest_ids: tuple[str, ...] = ()
-    date: str | None = None
-    force: bool = False  # also manifests with intact files
-
-
-@dataclass(frozen=True, slots=True)
 class NotChanged:
     """A manifest that could not be changed."""
 
@@ -78,13 +69,18 @@ class RebuildScanner:
     state: State
     files: CommitFiles
 
-    def scan(self, scope: RebuildScope) -> RebuildScan:
-        """Check the files of the manifests of a scope, and the input of those that have to be rebuilt."""
-        ids = scope.manifest_ids
+    def scan(self, ids: tuple[str, ...] = (), *, date: str | None = None, force: bool = False) -> RebuildScan:
+        """Check the files of some manifests, and the input of those that have to be rebuilt.
+
+        Args:
+            ids: The manifests; empty for all.
+            date: Only all manifests of this date.
+            force: Also rebuild manifests with intact files.
+        """
         # Each manifest's records are read in its turn: what is decided meanwhile is not damaged.
-        keys = None if ids else self.state.ledger.manifests(scope.date)
+        keys = None if ids else self.state.ledger.manifests(date)
         asked = Scope(manifest_ids=ids, keys=keys, details=Detail.ACCEPTED)
-        checked = folded(self.state, asked, partial(self._checked, scope))
+        checked = folded(self.state, asked, partial(self._checked, is_named=bool(ids), force=force))
         found = [self._with_input(each) for each in self.state.meter.each("manifest", checked, len(ids) or None)]
         expired = tuple(each.commit for each in only(_Expired, found))
         return RebuildScan(only(Damaged, found), only(NotChanged, found), only(Commit, found), expired)
@@ -98,18 +94,20 @@ class RebuildScanner:
             return found
         return NotChanged(found.commit.manifest_id, f"{found.why}. The rows cannot be rebuilt: {fault}")
 
-    def _checked(self, scope: RebuildScope, account: Account) -> Damaged | NotChanged | Commit | _Expired | None:
+    def _checked(self, account: Account, *, is_named: bool, force: bool) -> object:
         if not account.key.date:
             place = self.state.layout.state
             return NotChanged(account.id, f"{place} has no record of it; expected the id of a manifest")
         try:
-            return self._found(account.checked(), scope)
+            return self._found(account.checked(), is_named=is_named, force=force)
         except StuckError as exc:
             return NotChanged(account.id, str(exc))
 
-    def _found(self, account: Account, scope: RebuildScope) -> Damaged | NotChanged | Commit | _Expired | None:
+    def _found(
+        self, account: Account, *, is_named: bool, force: bool
+    ) -> Damaged | NotChanged | Commit | _Expired | None:
         """The finding about a manifest: its commit if it is intact, None if it is out of scope."""
-        commit, is_named = account.commit, bool(scope.manifest_ids)
+        commit = account.commit
         if commit is None:
             return NotChanged(account.id, _why_no_commit(account)) if is_named else None
         if account.is_done:
@@ -117,7 +115,7 @@ class RebuildScanner:
                 why = f"its rows {expired.words}; expected rows that no rule took"
                 return NotChanged(account.id, why) if is_named else _Expired(commit)
             checked = list(self.files.published(commit))
-            why = _published_fault(commit, checked) or (FORCED if scope.force else "")
+            why = _published_fault(commit, checked) or (FORCED if force else "")
             if not why:
                 return _Expired(commit) if any(isinstance(each, ExpiredFiles) for each in checked) else commit
         else:

@@ -12,7 +12,6 @@ from compactor.core.errors import SettingsError
 from compactor.core.layout import ManifestKey
 from compactor.ledger.accounts.account import Kind
 from compactor.ledger.accounts.reading import Scope
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.wiring import engines, operating, rebuilding
 from compactor.wiring.app import App
@@ -145,7 +144,7 @@ def test_rows_are_made_again_by_the_pattern_of_their_commit(tmp_path: Path) -> N
     for file in first.commit.outputs:
         place.app.store.delete([file.final])
     now = changed(place, "^%{WORD:another}")
-    scan = operating.rebuild_scanner(now.app).scan(RebuildScope(("m",)))
+    scan = operating.rebuild_scanner(now.app).scan(("m",))
     report = rebuilding.rebuilder(now.app, lambda rules: engines.native_engine(now.app, _workers(now), rules)).rebuild(
         scan
     )

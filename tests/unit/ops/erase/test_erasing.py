@@ -10,7 +10,6 @@ import pytest
 from compactor.core.crash_points import CrashPoint, RedriveCrashPoint
 from compactor.core.documents.changes import Erasure, SearchedPlace, Why
 from compactor.ledger.accounts.reading import Detail, account_of, redriven_lines
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.wiring import operating
 from tests.support.erasing import ALICE, OTHERS, PLAIN, REJECTS, ROWS, check_tidy, deliver, erase, holding, others
 from tests.support.harness import DiedError, Harness, dying_at
@@ -174,7 +173,7 @@ def test_erased_rows_do_not_come_back() -> None:
     harness.store.delete([lost])
     assert ["erased on request" in each.why for each in rebuild(harness).refused] == [True]
     assert rebuild(harness, "m2", force=True).rebuilt == ()
-    assert operating.rebuild_scanner(harness.app()).scan(RebuildScope(("m3",))).refused == ()
+    assert operating.rebuild_scanner(harness.app()).scan(("m3",)).refused == ()
 
 
 def test_all_rows_of_a_file() -> None:

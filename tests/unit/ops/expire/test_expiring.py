@@ -17,7 +17,6 @@ from compactor.core.ports import ObjectInfo
 from compactor.ledger.accounts.reading import Scope
 from compactor.ledger.visible import Visible
 from compactor.ops.expire import DateFacts
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.ops.redrive.redrivable import find_redrivable
 from compactor.ops.rejects import Query, RejectsSearch
 from compactor.ops.verify.report import VerifyResult
@@ -350,10 +349,10 @@ def test_rebuild_leaves_alone_what_expired() -> None:
     """A named manifest is refused, with the words of `verify`; of all others they are counted."""
     harness = closed_days()
     expire(harness)
-    scan = operating.rebuild_scanner(harness.app()).scan(RebuildScope())
+    scan = operating.rebuild_scanner(harness.app()).scan()
     assert ([each.manifest_id for each in scan.expired], scan.damaged, scan.refused) == (["m1", "m2"], (), ())
     for force in (False, True):
-        [refused] = operating.rebuild_scanner(harness.app()).scan(RebuildScope(("m1",), force=force)).refused
+        [refused] = operating.rebuild_scanner(harness.app()).scan(("m1",), force=force).refused
         assert WHY in refused.why
 
 

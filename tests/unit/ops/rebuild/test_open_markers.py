@@ -7,7 +7,6 @@ import pytest
 
 from compactor.core.crash_points import CrashPoint, OnCrashPoint
 from compactor.core.documents.changes import Why
-from compactor.ops.rebuild.damaged import RebuildScope
 from compactor.upkeep.expiring import Expirer
 from compactor.wiring import operating, rebuilding
 from tests.support.harness import DAY, FLAWED, GOOD, DiedError, Harness
@@ -76,7 +75,7 @@ def test_the_job_finishes_a_rebuild_beside_which_another_cleared_up(harness: Har
 def test_what_was_decided_since_the_scan_stays_open(harness: Harness) -> None:
     """A scan of many manifests takes hours. What it found intact may have been rebuilt since, by one that died."""
     app = harness.app()
-    scan = operating.rebuild_scanner(app).scan(RebuildScope())
+    scan = operating.rebuild_scanner(app).scan()
     with suppress(DiedError):
         rebuild(harness, force=True, on_crash_point=overtaken_and_dying(harness, print, after=CrashPoint.DECIDED))
     harness.clock.advance(2 * 3600)
