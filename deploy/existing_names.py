@@ -52,6 +52,8 @@ _MISSING = {
     "NotFoundException",
     "InvalidSubnetID.NotFound",
     "InvalidGroup.NotFound",
+    "RepositoryNotFoundException",
+    "ImageNotFoundException",
 }
 
 

@@ -15,6 +15,7 @@ from deploy.policy_size import MANAGED_CHARACTERS, characters
 from deploy.resolved import Document, Resolver, pseudo_parameters
 from deploy.rights.check import check_statements
 from deploy.rights.deployer import deployer_statements
+from deploy.rights.runtime_deployer import RUNTIME_RESOURCES, runtime_statements
 from deploy.stack_parameters import settings_parameters
 from deploy.template_file import load_template
 
@@ -37,7 +38,7 @@ def main(environment: str, account: str) -> None:
 
 
 def policies(environment: str, account: str, root: Path = ROOT) -> dict[str, Document]:
-    """The policies by name: `deployer-1`, `deployer-2`, ..., `check`, and `key`, for a key that exists."""
+    """By name: `deployer-1`, ..., `runtime-ecs`, `runtime-emr`, `check`, and `key`, for a key that exists."""
     settings = load_settings(root / "config" / f"{environment}.toml", {})
     given, _ = read_parameters(root / "deploy" / "parameters" / f"{environment}.json")
     if not settings.aws.region:
@@ -50,8 +51,13 @@ def policies(environment: str, account: str, root: Path = ROOT) -> dict[str, Doc
     filled = (_filled(resolver, each) for each in statements)
     numbered = {f"deployer-{number}": each for number, each in enumerate(_packed(filled), 1)}
     check = check_statements(settings, key=given.get("KmsKey", ""), input_key=given.get("InputKeyArn", ""))
+    runtimes = {
+        f"runtime-{name}": _policy([_filled(resolver, each) for each in runtime_statements(name)])
+        for name in RUNTIME_RESOURCES
+    }
     return {
         **numbered,
+        **runtimes,
         "check": _policy([_filled(resolver, each) for each in check]),
         "key": key_policy(template, resolver),
     }

@@ -19,6 +19,9 @@ from deploy.artefacts import artefact_key
 from deploy.emr_archive import ARCHIVE
 from deploy.exits import told_errors
 from deploy.parameters_file import read_parameters
+from deploy.policy_size import policy_faults
+from deploy.resolved import pseudo_parameters
+from deploy.runtime_checks import NEEDED, account_findings, form_faults, size_faults
 from deploy.stack import DeploymentError, Stack, change_lines
 from deploy.stack_parameters import settings_parameters, stack_parameters, with_names
 from deploy.template_file import load_template
@@ -27,12 +30,9 @@ TEMPLATE = ROOT / "deploy" / "runtime.yaml"
 _GIVEN = ("ArtefactBucketName", "PermissionsBoundary", "LogDays", "InputKeyArn")
 """Parameters of the environment that this stack has, too."""
 
-_NEEDED = {"emr": (), "ecs": ("ImageDigest", "VpcId", "SubnetIds")}
-"""Parameters without which a runtime has no use."""
-
 
 @click.command()
-@click.argument("runtime", type=click.Choice(tuple(_NEEDED)))
+@click.argument("runtime", type=click.Choice(tuple(NEEDED)))
 @click.argument("environment")
 @click.option("--parameter", "more", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the template.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -58,7 +58,7 @@ def deploy_runtime(
     `new_session` creates a boto3 session for a `region_name`. The root has config/, deploy/parameters/ and dist/.
 
     Raises:
-        SettingsError: The archive for EMR Serverless is missing, or parameters are.
+        SettingsError: The archive for EMR Serverless is missing, or parameters are or cannot be deployed.
         DeploymentError: The environment is not deployed, or CloudFormation refused something.
     """
     settings = load_settings(root / "config" / f"{environment}.toml", {})
@@ -68,12 +68,12 @@ def deploy_runtime(
     own = Stack(client, name)
     if not own.exists():
         raise DeploymentError(f"stack {name}: not deployed; run make deploy ENV={environment} first")
-    if missing := [each for each in _NEEDED[runtime] if each not in more]:
-        raise SettingsError([f"--parameter {each}=: not given -> expected it on {runtime}" for each in missing])
     parameters = _parameters(settings, given, {**more, "Runtime": runtime}, own.outputs().get("KmsKeyArn", ""))
+    template = with_names(load_template(TEMPLATE), parameters)
+    _check(template, parameters, session)
     stack = Stack(client, f"{name}-{runtime}", tags=tags)
     s3, bucket = session.client("s3"), parameters["ArtefactBucketName"]
-    body = json.dumps(with_names(load_template(TEMPLATE), parameters), indent=1).encode()
+    body = json.dumps(template, indent=1).encode()
     key = artefact_key(parameters["Environment"], "Template", hashlib.sha256(body).hexdigest(), "json")
     s3.put_object(Bucket=bucket, Key=key, Body=body)
     uploads = _uploads(parameters, root) if runtime == "emr" else {}
@@ -95,12 +95,29 @@ def deploy_runtime(
     click.echo(f"Deployed. {what}\n\n{toml_of({'convert': {'engine': 'native'}, **keys})}")
 
 
+def _check(template: Mapping[str, Any], parameters: Mapping[str, str], session: Any) -> None:
+    """Stop at what CloudFormation, or later the first task, would fail by."""
+    account = session.client("sts").get_caller_identity()["Account"]
+    known = {**pseudo_parameters(session.region_name, account), **parameters}
+    faults = list(policy_faults(template, known))
+    if parameters["Runtime"] == "ecs":
+        for state, found in account_findings(session.client, parameters):
+            click.echo(f"{state}: {found}", err=True) if state == "warning" else faults.append(found)
+    if faults:
+        raise SettingsError(faults)
+
+
 def _parameters(settings: Settings, given: Mapping[str, str], more: Mapping[str, str], key_arn: str) -> dict[str, str]:
+    if faults := [*form_faults(more["Runtime"], more)]:
+        raise SettingsError(faults)
     template = load_template(TEMPLATE)
     known = template["Parameters"]
     of_settings = {name: value for name, value in settings_parameters(settings).items() if name in known}
     of_environment = {name: given[name] for name in _GIVEN if name in given and name not in more}
-    return stack_parameters(template, of_settings, of_environment, {"KmsKeyArn": key_arn}, more)
+    parameters = stack_parameters(template, of_settings, of_environment, {"KmsKeyArn": key_arn}, more)
+    if faults := [*size_faults(parameters)]:
+        raise SettingsError(faults)
+    return parameters
 
 
 def _uploads(parameters: Mapping[str, str], root: Path) -> dict[str, tuple[Path, str]]:

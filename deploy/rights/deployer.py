@@ -13,44 +13,44 @@ _ARTEFACTS = "arn:${AWS::Partition}:s3:::${ArtefactBucketName}"
 _WORK = "arn:${AWS::Partition}:s3:::${WorkBucketName}"
 _INPUT = "arn:${AWS::Partition}:s3:::${InputBucketName}"
 
-_HERE = "arn:${AWS::Partition}:%s:${AWS::Region}:${AWS::AccountId}:"
+HERE = "arn:${AWS::Partition}:%s:${AWS::Region}:${AWS::AccountId}:"
 _BUCKETS = tuple(f"arn:${{AWS::Partition}}:s3:::${{{name}BucketName}}" for name in ("Work", "Staging", "Lake", "Input"))
-_CATALOGUE = tuple(_HERE % "glue" + each for each in ("catalog", "database/${DatabaseName}", "table/${DatabaseName}/*"))
+_CATALOGUE = tuple(HERE % "glue" + each for each in ("catalog", "database/${DatabaseName}", "table/${DatabaseName}/*"))
 _ROLES = ("arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${JobName}-*",)
-_FUNCTIONS = (_HERE % "lambda" + "function:${JobName}-*",)
-_QUEUES = (_HERE % "sqs" + "${JobName}-*",)
-_BUSES = (_HERE % "events" + "event-bus/${JobName}-*",)
-_TOPICS = (_HERE % "sns" + "${JobName}-*",)
+_FUNCTIONS = (HERE % "lambda" + "function:${JobName}-*",)
+_QUEUES = (HERE % "sqs" + "${JobName}-*",)
+_BUSES = (HERE % "events" + "event-bus/${JobName}-*",)
+_TOPICS = (HERE % "sns" + "${JobName}-*",)
 
 RESOURCES: Mapping[str, tuple[str, ...]] = {
     "AWS::S3::Bucket": _BUCKETS,
     "AWS::S3::BucketPolicy": _BUCKETS,
     "AWS::SQS::Queue": _QUEUES,
     "AWS::SQS::QueuePolicy": _QUEUES,
-    "AWS::DynamoDB::Table": (_HERE % "dynamodb" + "table/${ClaimsTableName}",),
+    "AWS::DynamoDB::Table": (HERE % "dynamodb" + "table/${ClaimsTableName}",),
     "AWS::Lambda::Function": _FUNCTIONS,
     "AWS::Lambda::Permission": _FUNCTIONS,
     "AWS::Lambda::EventInvokeConfig": _FUNCTIONS,
-    "AWS::Lambda::EventSourceMapping": (_HERE % "lambda" + "event-source-mapping:*",),
+    "AWS::Lambda::EventSourceMapping": (HERE % "lambda" + "event-source-mapping:*",),
     "AWS::Logs::LogGroup": tuple(
-        _HERE % "logs" + f"log-group:{each}" for each in ("/aws/lambda/${JobName}-*", "/aws-glue/${JobName}/*")
+        HERE % "logs" + f"log-group:{each}" for each in ("/aws/lambda/${JobName}-*", "/aws-glue/${JobName}/*")
     ),
-    "AWS::Events::Rule": (_HERE % "events" + "rule/${JobName}-*",),
+    "AWS::Events::Rule": (HERE % "events" + "rule/${JobName}-*",),
     "AWS::Events::EventBus": _BUSES,
     "AWS::Events::EventBusPolicy": _BUSES,
-    "AWS::Glue::Job": tuple(_HERE % "glue" + f"job/${{JobName}}{each}" for each in ("", "-*")),
+    "AWS::Glue::Job": tuple(HERE % "glue" + f"job/${{JobName}}{each}" for each in ("", "-*")),
     "AWS::Glue::Database": _CATALOGUE,
     "AWS::Glue::Table": _CATALOGUE,
     "AWS::IAM::Role": _ROLES,
     "AWS::IAM::ManagedPolicy": ("arn:${AWS::Partition}:iam::${AWS::AccountId}:policy/${JobName}-*",),
-    "AWS::Glue::Connection": (_HERE % "glue" + "catalog", _HERE % "glue" + "connection/${JobName}-*"),
+    "AWS::Glue::Connection": (HERE % "glue" + "catalog", HERE % "glue" + "connection/${JobName}-*"),
     "AWS::SNS::Topic": _TOPICS,
     "AWS::SNS::TopicPolicy": _TOPICS,
     "AWS::SNS::Subscription": _TOPICS,
-    "AWS::CloudWatch::Alarm": (_HERE % "cloudwatch" + "alarm:${JobName}-*",),
+    "AWS::CloudWatch::Alarm": (HERE % "cloudwatch" + "alarm:${JobName}-*",),
     "AWS::CloudWatch::Dashboard": ("arn:${AWS::Partition}:cloudwatch::${AWS::AccountId}:dashboard/${JobName}",),
-    "AWS::KMS::Key": (_HERE % "kms" + "key/*",),
-    "AWS::KMS::Alias": (_HERE % "kms" + "alias/${JobName}", _HERE % "kms" + "key/*"),
+    "AWS::KMS::Key": (HERE % "kms" + "key/*",),
+    "AWS::KMS::Alias": (HERE % "kms" + "alias/${JobName}", HERE % "kms" + "key/*"),
 }
 """Where the resources of each type are."""
 
@@ -143,21 +143,21 @@ def deployer_statements(types: Iterable[str], *, key: str, boundary: str) -> Ite
         boundary: The parameter PermissionsBoundary.
     """
     for sid, (own, resources) in OWN.items():
-        yield _statement(sid, own, resources)
+        yield statement(sid, own, resources)
     wanted = sorted({each for each in types if key == "new" or not each.startswith("AWS::KMS::")})
     anywhere: set[str] = set()
     for kind in wanted:
-        actions = {each for each in handler_actions(kind) if _is_needed(kind, each)}
+        actions = {each for each in handler_actions(kind) if is_needed(kind, each)}
         anywhere |= actions & WITHOUT_RESOURCE.keys()
         yield from _of_type(kind, actions - WITHOUT_RESOURCE.keys(), boundary)
-    yield _statement("Anywhere", anywhere, ("*",))
+    yield statement("Anywhere", anywhere, ("*",))
     services = {"StringEquals": {"iam:PassedToService": ["glue.amazonaws.com", "lambda.amazonaws.com"]}}
-    yield {**_statement("PassRoles", ("iam:PassRole",), _ROLES), "Condition": services}
+    yield {**statement("PassRoles", ("iam:PassRole",), _ROLES), "Condition": services}
     if key:
         of_key = {each for kind in _KEY_USERS for each in handler_actions(kind) if each.startswith("kms:")}
         keys = RESOURCES["AWS::KMS::Key"] if key == "new" else (key,)
         tagged = {"Condition": TAGGED} if key == "new" else {}
-        yield {**_statement("UseKey", of_key - WITHOUT_RESOURCE.keys(), keys), **tagged}
+        yield {**statement("UseKey", of_key - WITHOUT_RESOURCE.keys(), keys), **tagged}
 
 
 def _of_type(kind: str, actions: set[str], boundary: str) -> Iterator[Document]:
@@ -172,7 +172,7 @@ def _of_type(kind: str, actions: set[str], boundary: str) -> Iterator[Document]:
         ("OfTheStack", own, {"Condition": TAGGED}),
     ):
         if some:
-            yield {**_statement(sid + suffix, some, RESOURCES[kind]), **condition}
+            yield {**statement(sid + suffix, some, RESOURCES[kind]), **condition}
 
 
 def handler_actions(kind: str) -> frozenset[str]:
@@ -187,13 +187,14 @@ def handler_actions(kind: str) -> frozenset[str]:
     )
 
 
-def _is_needed(kind: str, action: str) -> bool:
+def is_needed(kind: str, action: str) -> bool:
     """Whether an action is one of the resource's own service, on what the template uses."""
-    service = kind.split("::")[1].lower()
+    service = {"EMRServerless": "emr-serverless"}.get(own := kind.split("::")[1], own.lower())
     is_of_other = action.startswith("glue:") and action.endswith("Connection") and not kind.endswith("Connection")
     is_own = action.startswith(f"{service}:") and action != "iam:PassRole" and not is_of_other
     return is_own and not _UNUSED.fullmatch(action)
 
 
-def _statement(sid: str, actions: Iterable[str], resources: Iterable[str]) -> Document:
+def statement(sid: str, actions: Iterable[str], resources: Iterable[str]) -> Document:
+    """A statement that allows actions on resources."""
     return {"Sid": sid, "Effect": "Allow", "Action": sorted(actions), "Resource": list(resources)}

@@ -26,6 +26,7 @@ _REPLACED = {"Log", "PutMetrics"}
 _OF_THE_NAMESPACE = '{ StringEquals: { "cloudwatch:namespace": !Ref MetricNamespace } }'
 _TO_EMR = '{ StringEquals: { "iam:PassedToService": emr-serverless.amazonaws.com } }'
 _TO_ECS = '{ StringEquals: { "iam:PassedToService": ecs-tasks.amazonaws.com } }'
+_AT_START = '{ StringEquals: { "ecs:CreateAction": RunTask } }'
 _IN_THE_CLUSTER = '{ ArnEquals: { "ecs:cluster": !GetAtt Cluster.Arn } }'
 _WRITE_LOG = ("logs:CreateLogStream", "logs:PutLogEvents")
 
@@ -36,11 +37,12 @@ def _without_glue(grant: Grant) -> Grant:
 
 RUNTIME_GRANTS: Mapping[str, tuple[Grant, ...]] = {
     "JobRole": (
+        # The first stands for those of conditions that do not hold, so it is a short one.
+        Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_THE_NAMESPACE),
         # What the driver's log takes [EMR Serverless User Guide, Logging for EMR Serverless with Amazon CloudWatch].
         Grant("Log", (*_WRITE_LOG, "logs:DescribeLogStreams"), ("log of the job",), only_if="OnEmr"),
         Grant("FindLog", ("logs:DescribeLogGroups",), ("everything",), only_if="OnEmr"),
         *(_without_glue(grant) for grant in GRANTS["JobRole"] if not (grant.only_if or grant.sid in _REPLACED)),
-        Grant("PutMetrics", ("cloudwatch:PutMetricData",), ("everything",), _OF_THE_NAMESPACE),
     ),
     # What ECS's agent does before the task and for its log [ECS Developer Guide, task execution IAM role].
     "ExecutionRole": (
@@ -59,6 +61,8 @@ RUNTIME_GRANTS: Mapping[str, tuple[Grant, ...]] = {
     ),
     "EcsControlPolicy": (
         Grant("RunTheJob", ("ecs:RunTask",), ("task definition",), _IN_THE_CLUSTER),
+        # A start that propagates tags needs it [ECS Developer Guide, Grant permission to tag resources on creation].
+        Grant("TagTasks", ("ecs:TagResource",), ("tasks",), _AT_START),
         Grant("FindTasks", ("ecs:ListTasks",), ("everything",), _IN_THE_CLUSTER),
         Grant("StopTheJob", ("ecs:DescribeTasks", "ecs:StopTask"), ("tasks",)),
         Grant("PassTheRoles", ("iam:PassRole",), ("role of the job", "role of the agent"), _TO_ECS),

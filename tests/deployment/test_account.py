@@ -104,8 +104,12 @@ ELSEWHERE = {
     "environment",
     "files of Glue",
     "metrics that are not read",
+    "access",
+    "size of a task",
+    "network",
+    "role of a policy",
 }
-"""Rules that other tests try: here, in `test_first_deployment.py` and in `test_ending.py`."""
+"""Rules that other tests try: here, and in the tests of first deployments, ends of jobs and runtimes."""
 
 
 @pytest.mark.parametrize(

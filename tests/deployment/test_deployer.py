@@ -106,6 +106,14 @@ CALLS: dict[str, tuple[str, Arn]] = {
 }
 """The action of each call, and the ARN that it is about."""
 
+RUNTIME_CALLS: dict[str, tuple[str, Arn]] = {
+    "ecr.DescribeImages": (
+        "ecr:DescribeImages",
+        _named(f"arn:aws:ecr:{_HERE}repository/", "repositoryName"),
+    ),
+}
+"""Those that only the deployment of a runtime makes; `test_runtime_account.py` makes all of its calls."""
+
 FREE = {"sts.GetCallerIdentity": "needs no permission [STS API, GetCallerIdentity]"}
 """Calls without an action, each with the reason."""
 
@@ -134,7 +142,7 @@ def pascal(operation: str) -> str:
 
 def calls_of_the_deployment() -> Iterator[str]:
     """The operations of boto3 clients that the code of `deploy` mentions, as AWS names them."""
-    known = {call.partition(".")[2] for call in (*CALLS, *FREE)}
+    known = {call.partition(".")[2] for call in (*CALLS, *RUNTIME_CALLS, *FREE)}
     for path in (ROOT / "deploy").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
@@ -227,4 +235,6 @@ def test_a_deployment_needs_only_the_deployers_policies(session: Any, root: Path
 def test_every_call_of_the_deployment_is_known() -> None:
     """A call that is added to `deploy` needs its action above, and then in the deployer's policies."""
     assert {pascal(name) for name in ("list_objects_v2", "get_job")} == {"ListObjectsV2", "GetJob"}
-    assert set(calls_of_the_deployment()) - {call.partition(".")[2] for call in (*CALLS, *FREE)} == set()
+    assert (
+        set(calls_of_the_deployment()) - {call.partition(".")[2] for call in (*CALLS, *RUNTIME_CALLS, *FREE)} == set()
+    )

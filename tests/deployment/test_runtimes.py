@@ -1,24 +1,17 @@
-"""The job on EMR Serverless and ECS: template and rights, the archive of packages, and how they are deployed."""
+"""The job on EMR Serverless and ECS: template and rights, and the archive of packages."""
 
-import json
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 from cfnlint.api import lint_file
 
 from compactor.adapters.aws import ecs_job, emr_job
-from compactor.core.errors import SettingsError
 from compactor.settings.settings import parse_settings
 from compactor.wiring.app import App
 from compactor.wiring.control import job_runs, policy_of
@@ -29,22 +22,16 @@ from deploy.rights.__main__ import RUNTIME
 from deploy.rights.grants import GRANTS
 from deploy.rights.runtime_grants import RUNTIME_GRANTS
 from deploy.rights.template_text import with_statements
-from deploy.runtime import TEMPLATE, deploy_runtime
-from deploy.stack import DeploymentError
+from deploy.runtime import TEMPLATE
 from deploy.template_file import load_template
 from tests.deployment.resolving import ROOT
+from tests.deployment.runtimes import FOR_ECS
 from tests.support.archives import unpack
 
 OUTPUTS = {
     "ApplicationId": "00f1abcd2efg3h09",
     "RoleArn": "arn:aws:iam::123456789012:role/compactor-dev-emr-job",
     "LogGroup": "/compactor/emr/compactor-dev",
-}
-OF_ECS = {"ClusterName": "compactor-dev", "Subnets": "subnet-1,subnet-2", "SecurityGroup": "sg-1", "PublicIp": "yes"}
-FOR_ECS = {
-    "ImageDigest": f"sha256:{'0' * 64}",
-    "VpcId": "vpc-01234567",
-    "SubnetIds": "subnet-01,subnet-02",
 }
 
 
@@ -65,7 +52,8 @@ def test_the_control_plane_may_do_what_it_does(module: ModuleType, policy: str, 
     calls |= set(re.findall(r'get_paginator\("(\w+)"\)', source))
     called = {f"{service}:{call.title().replace('_', '')}" for call in calls}
     granted = {action for grant in RUNTIME_GRANTS[policy] for action in grant.actions}
-    assert granted == called | {"iam:PassRole"}
+    at_start = {"ecs:TagResource"} if service == "ecs" else set()
+    assert granted == called | at_start | {"iam:PassRole"}
     assert len(called) == number
     document = load_template(TEMPLATE)["Resources"][policy]["Properties"]["PolicyDocument"]
     anywhere = [each for each in document["Statement"] if each["Resource"] == "*"]
@@ -200,130 +188,3 @@ def test_an_archive_needs_the_native_engine(tmp_path: Path) -> None:
     with pytest.raises(PackagingError, match="no native engine"):
         build_archive(tmp_path / "a.tar.gz", pure, install)
     assert not (tmp_path / "a.tar.gz").exists()
-
-
-@dataclass
-class Account:
-    """A session of an account whose CloudFormation keeps what it is asked for."""
-
-    stacks: dict[str, dict[str, str]]
-    region_name: str = "eu-central-1"
-    proposed: list[dict[str, Any]] = field(default_factory=list)
-    executed: list[str] = field(default_factory=list)
-    objects: dict[str, bytes] = field(default_factory=dict)
-
-    def client(self, _service: str) -> "Account":
-        return self
-
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803 - as boto3 names them
-        self.objects[f"{Bucket}/{Key}"] = Body
-
-    def upload_file(self, path: str, bucket: str, key: str) -> None:
-        self.objects[f"{bucket}/{key}"] = Path(path).read_bytes()
-
-    def describe_stacks(self, *, StackName: str) -> dict[str, Any]:  # noqa: N803
-        if StackName not in self.stacks:
-            answer: Any = {"Error": {"Code": "ValidationError", "Message": f"Stack {StackName} does not exist"}}
-            raise ClientError(answer, "DescribeStacks")
-        outputs = [{"OutputKey": key, "OutputValue": value} for key, value in self.stacks[StackName].items()]
-        return {"Stacks": [{"StackStatus": "CREATE_COMPLETE", "Outputs": outputs}]}
-
-    def create_change_set(self, **request: Any) -> None:
-        self.proposed.append(request)
-
-    def execute_change_set(self, *, StackName: str, **_more: Any) -> None:  # noqa: N803
-        self.executed.append(StackName)
-        self.stacks[StackName] = OUTPUTS if StackName.endswith("-emr") else OF_ECS
-
-    def delete_stack(self, *, StackName: str) -> None:  # noqa: N803
-        self.stacks.pop(StackName, None)
-
-    def get_waiter(self, _name: str) -> "Account":
-        return self
-
-    def wait(self, **_more: Any) -> None: ...
-
-    def get_paginator(self, _name: str) -> "Account":
-        return self
-
-    def paginate(self, **_more: Any) -> list[dict[str, Any]]:
-        change = {
-            "Action": "Add",
-            "LogicalResourceId": "Application",
-            "ResourceType": "AWS::EMRServerless::Application",
-        }
-        return [{"Changes": [{"ResourceChange": change}]}]
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A checkout after `make emr-archive`."""
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    shutil.copytree(ROOT / "deploy" / "parameters", tmp_path / "deploy" / "parameters")
-    (tmp_path / "dist").mkdir()
-    (tmp_path / "dist" / "emr-archive.tar.gz").write_bytes(b"packed")
-    return tmp_path
-
-
-def test_deploying_prints_the_settings_that_name_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A refused deployment changes nothing; a confirmed one uploads, and its settings are valid in the file."""
-    account = Account({"compactor-dev": {"KmsKeyArn": "arn:aws:kms:eu-central-1:123456789012:key/1"}})
-
-    def deploy(*, agreed: bool) -> None:
-        deploy_runtime("emr", "dev", lambda **_: account, more={"MaxCpu": "40 vCPU"}, confirm=lambda: agreed, root=root)
-
-    deploy(agreed=False)
-    assert capsys.readouterr().out.endswith("Nothing was changed.\n")
-    assert ([*account.objects], account.executed) == ([next(iter(account.objects))], [])
-    deploy(agreed=True)
-    assert account.executed == ["compactor-dev-emr"]
-    given = {each["ParameterKey"]: each["ParameterValue"] for each in account.proposed[-1]["Parameters"]}
-    assert (given["MaxCpu"], given["KmsKeyArn"][-1], given["LogDays"]) == ("40 vCPU", "1", "7")
-    printed = tomllib.loads(capsys.readouterr().out.partition("RESTART=1:\n")[2])
-    assert printed["emr"]["application_id"] == OUTPUTS["ApplicationId"]
-    for key in ("entry_point", "archive"):
-        assert printed["emr"][key].removeprefix("s3://") in account.objects
-    file = tomllib.loads((root / "config" / "dev.toml").read_text())
-    merged = {name: {**file.get(name, {}), **printed.get(name, {})} for name in file | printed}
-    assert parse_settings(merged).service == "EMR Serverless"
-    # Roles may read what was uploaded.
-    assert all(
-        re.fullmatch(r"example-artefacts-dev/dev/(job|template)/[0-9a-f]{32}\.[a-z.]+", key) for key in account.objects
-    )
-
-
-def test_deploying_ecs_prints_the_settings_that_name_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It uploads nothing but the template, needs the image and a network, and its settings are valid in the file."""
-    account = Account({"compactor-dev": {}})
-
-    def deploy(more: dict[str, str]) -> None:
-        deploy_runtime("ecs", "dev", lambda **_: account, more=more, confirm=lambda: True, root=root)
-
-    with pytest.raises(SettingsError, match="--parameter SubnetIds=: not given"):
-        deploy({name: value for name, value in FOR_ECS.items() if name != "SubnetIds"})
-    deploy(FOR_ECS)
-    assert account.executed == ["compactor-dev-ecs"]
-    given = {each["ParameterKey"]: each["ParameterValue"] for each in account.proposed[-1]["Parameters"]}
-    assert (given["Runtime"], given["ImageDigest"], given["LogDays"]) == ("ecs", FOR_ECS["ImageDigest"], "7")
-    assert len(account.objects) == 1
-    printed = tomllib.loads(capsys.readouterr().out.partition("RESTART=1:\n")[2])
-    file = tomllib.loads((root / "config" / "dev.toml").read_text())
-    merged = {name: {**file.get(name, {}), **printed.get(name, {})} for name in file | printed}
-    settings = parse_settings(merged)
-    assert (settings.service, settings.ecs.public_ip, settings.ecs.subnets) == ("ECS", True, ("subnet-1", "subnet-2"))
-
-
-def test_what_deploying_needs(root: Path) -> None:
-    """The environment itself, and the archive."""
-    with pytest.raises(DeploymentError, match="run make deploy ENV=dev first"):
-        deploy_runtime("emr", "dev", lambda **_: Account({}), more={}, confirm=lambda: True, root=root)
-    (root / "dist" / "emr-archive.tar.gz").unlink()
-    with pytest.raises(SettingsError, match="make emr-archive"):
-        deploy_runtime(
-            "emr", "dev", lambda **_: Account({"compactor-dev": {}}), more={}, confirm=lambda: True, root=root
-        )
-    with pytest.raises(SettingsError, match="parameter Nothing: unknown"):
-        deploy_runtime(
-            "emr", "dev", lambda **_: Account({"compactor-dev": {}}), more={"Nothing": "1"}, confirm=bool, root=root
-        )
-    assert json.loads((root / "deploy" / "parameters" / "dev.json").read_text())["ArtefactBucketName"]

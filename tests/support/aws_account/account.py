@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.support.aws_account import kinds
 from tests.support.aws_account.resource import Resource, has_own_name
+from tests.support.aws_account.rights import Rights, calls
 from tests.support.aws_account.rules import Refused
 from tests.support.aws_account.schedules import call_functions
 from tests.support.aws_account.services import SERVICES
@@ -26,6 +27,9 @@ class Account:
         runs: The runs that live, by the name of their job.
         abandoned: The runs that live, though their job is deleted. No call finds them.
         disabled: The names of the rules that call nothing.
+        networks: The VPCs, each with its subnets.
+        images: The repositories of ECR, each with the digests of its images.
+        deployer: What those who deploy may do; None if that is not asked.
     """
 
     concurrency: int = 1000
@@ -39,6 +43,9 @@ class Account:
     runs: dict[str, set[str]] = field(default_factory=dict)
     abandoned: set[str] = field(default_factory=set)
     disabled: set[str] = field(default_factory=set)
+    networks: dict[str, set[str]] = field(default_factory=dict)
+    images: dict[str, set[str]] = field(default_factory=dict)
+    deployer: Rights | None = None
     resources: list[Resource] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> Iterator[Resource]:
@@ -51,6 +58,7 @@ class Account:
     def create(self, new: Resource) -> None:
         """Create a resource, after schedules have called their functions; `Refused` if a service refuses it."""
         call_functions(self)
+        self.authorize("create", new)
         self.check(new)
         if new.logical == self.failing:
             raise Refused("service error", f"{new.logical}: Service unavailable")
@@ -67,8 +75,18 @@ class Account:
         for rule, message in SERVICES[new.kind](self, new) if new.kind in SERVICES else ():
             raise Refused(rule, f"{new.logical}: {message}")
 
+    def authorize(self, operation: str, resource: Resource) -> None:
+        """Refuse what the deployer may not do; `operation` is `create`, `update` or `delete`."""
+        if self.deployer is not None:
+            for call in calls(operation, resource, self.resources):
+                try:
+                    self.deployer.require(*call)
+                except Refused as exc:
+                    raise Refused(exc.rule, f"{resource.logical}: {exc}") from exc
+
     def delete(self, old: Resource) -> None:
         """Delete a resource; `Refused` if it holds something. The runs of a job live on, and belong to none."""
+        self.authorize("delete", old)
         if old.kind == "AWS::S3::Bucket" and old.contents:
             raise Refused("bucket is not empty", f"bucket {old.name} has {len(old.contents)} objects")
         self.resources.remove(old)

@@ -33,7 +33,8 @@ class CloudFormation:
         executed = self.executed.get(StackName, [])
         about = {"CreationTime": 0, "LastUpdatedTime": len(executed)}
         last = {key: executed[-1][key] for key in ("Parameters", "Tags")} if executed else {}
-        return {"Stacks": [{"StackStatus": found.status, "Outputs": [], **about, **last}]}
+        outputs = [{"OutputKey": key, "OutputValue": value} for key, value in found.outputs.items()]
+        return {"Stacks": [{"StackStatus": found.status, "Outputs": outputs, **about, **last}]}
 
     def get_template(self, StackName: str, TemplateStage: str) -> dict[str, Any]:  # noqa: N803
         assert TemplateStage == "Original"

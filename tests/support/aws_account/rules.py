@@ -84,7 +84,22 @@ RULES = {
         "CloudFormation user guide, Understand stack creation events, ROLLBACK_COMPLETE",
         "When in this state, only a delete operation can be performed.",
     ),
+    "access": Rule(
+        "IAM user guide, Policy evaluation logic",
+        "By default, all requests are implicitly denied with the exception of root",
+    ),
     # --------------------------------------------------------------------------------------------------- other services
+    "size of a task": Rule(
+        "ECS API, RegisterTaskDefinition, memory",
+        "If using the Fargate launch type, this field is required and you must use one of the following values.",
+        "ecs",
+    ),
+    "network": Rule("EC2 API, error codes, InvalidVpcID.NotFound", "The specified VPC does not exist."),
+    "role of a policy": Rule(
+        "IAM API, PutRolePolicy, NoSuchEntityException",
+        "The request was rejected because it referenced a resource entity that does not exist.",
+        "iam",
+    ),
     "unreserved executions": Rule(
         "Lambda API, PutFunctionConcurrency",
         "You can reserve concurrency for as many functions as you like, as long as you leave at least 100 "

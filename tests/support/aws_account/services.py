@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from tests.support.aws_account import glue_rules
+from tests.support.aws_account.arns import arn_of
+from tests.support.aws_account.fargate import fargate_sizes
 from tests.support.aws_account.resource import Resource
 
 POLICY_CHARACTERS, INLINE_CHARACTERS = 6144, 10_240
@@ -20,9 +22,11 @@ class Region(Protocol):
     grants: set[str]
     glue_versions: tuple[str, ...]
     objects: set[str]
+    networks: dict[str, set[str]]
     resources: list[Resource]
 
     def of_kind(self, kind: str) -> Iterator[Resource]: ...
+    def named(self, kind: str, name: str) -> Resource | None: ...
 
 
 def statements(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -78,7 +82,9 @@ def _bucket(account: Region, new: Resource) -> Said:
 def _log_group(account: Region, new: Resource) -> Said:
     key = new.properties.get("KmsKeyId", "")
     for found in (
-        each for each in account.of_kind("AWS::KMS::Key") if (each.stack, f"{each.logical}.Arn") == (new.stack, key)
+        each
+        for each in account.of_kind("AWS::KMS::Key")
+        if key == arn_of(each) or (each.stack, f"{each.logical}.Arn") == (new.stack, key)
     ):
         groups = [
             pattern.rpartition("log-group:")[2]
@@ -109,6 +115,29 @@ def _role(_: Region, new: Resource) -> Said:
         yield "length of inline policies", f"{length} characters, more than {INLINE_CHARACTERS}"
 
 
+def _role_policy(account: Region, new: Resource) -> Said:
+    """It is one more of the role's inline policies."""
+    role = account.named("AWS::IAM::Role", name := new.properties["RoleName"])
+    if role is None:
+        yield "role of a policy", f"there is no role {name}"
+        return
+    others = role.properties.get("Policies", ())
+    length = sum(_characters(each["PolicyDocument"]) for each in (*others, new.properties))
+    if length > INLINE_CHARACTERS:
+        yield "length of inline policies", f"role {name} would have {length} characters, more than {INLINE_CHARACTERS}"
+
+
+def _task_definition(_: Region, new: Resource) -> Said:
+    units, memory = int(new.properties["Cpu"]), int(new.properties["Memory"])
+    if "FARGATE" in new.properties["RequiresCompatibilities"] and memory not in fargate_sizes().get(units, ()):
+        yield "size of a task", f"no Fargate configuration exists for {units} CPU units and {memory} MiB"
+
+
+def _security_group(account: Region, new: Resource) -> Said:
+    if new.properties["VpcId"] not in account.networks:
+        yield "network", f"the vpc ID '{new.properties['VpcId']}' does not exist"
+
+
 def _characters(document: object) -> int:
     return len("".join(json.dumps(document).split()))
 
@@ -130,10 +159,13 @@ def _job(account: Region, new: Resource) -> Said:
 
 
 SERVICES: dict[str, Callable[[Region, Resource], Said]] = {
+    "AWS::EC2::SecurityGroup": _security_group,
+    "AWS::ECS::TaskDefinition": _task_definition,
     "AWS::Glue::Database": _database,
     "AWS::Glue::Job": _job,
     "AWS::IAM::ManagedPolicy": _policy,
     "AWS::IAM::Role": _role,
+    "AWS::IAM::RolePolicy": _role_policy,
     "AWS::KMS::Key": _key,
     "AWS::Lambda::EventSourceMapping": _mapping,
     "AWS::Lambda::Function": _function,

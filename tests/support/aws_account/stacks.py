@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deploy.existing_names import name_of
 from deploy.resolved import Document, Resolver, pseudo_parameters
 from tests.support.aws_account.account import Account
+from tests.support.aws_account.arns import NUMBER, REGION, filled, physical_name
 from tests.support.aws_account.kinds import replaced_by
 from tests.support.aws_account.references import created_in_order
 from tests.support.aws_account.resource import Resource, has_own_name
 from tests.support.aws_account.rules import Refused
 
-REGION, NUMBER = "eu-central-1", "123456789012"
 MAX_PARAMETER_BYTES, MAX_TEMPLATE_BYTES = 4096, 1_000_000
 KEEPS = {"Retain", "RetainExceptOnCreate"}
 _CAN_BE_UPDATED = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"}
@@ -28,6 +27,7 @@ class Stack:
     status: str = "REVIEW_IN_PROGRESS"
     template: Document = field(default_factory=dict)
     resources: dict[str, Resource] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
     failures: list[tuple[str, str, str]] = field(default_factory=list)  # resource, status, reason
 
 
@@ -37,6 +37,7 @@ class Plan:
 
     template: Document
     resources: dict[str, Resource]  # in the order of their creation
+    outputs: dict[str, str]
 
 
 def planned(stack: str, template: Mapping[str, Any], parameters: Mapping[str, str], late: str = "") -> Plan:
@@ -60,9 +61,13 @@ def planned(stack: str, template: Mapping[str, Any], parameters: Mapping[str, st
     for logical in created_in_order(template, resolver, late):
         kind = template["Resources"][logical]["Type"]
         properties = resolver.value(template["Resources"][logical].get("Properties", {}))
-        name = name_of(kind, properties) or f"{stack}-{logical}"
-        made[logical] = Resource(kind, str(name), properties, stack, logical)
-    return Plan(dict(template), made)
+        made[logical] = Resource(kind, physical_name(kind, properties, stack, logical), properties, stack, logical)
+    outputs = {
+        name: str(filled(resolver.value(each["Value"]), made))
+        for name, each in template.get("Outputs", {}).items()
+        if "Condition" not in each or resolver.holds(each["Condition"])
+    }
+    return Plan(dict(template), made, outputs)
 
 
 class Stacks:
@@ -81,6 +86,8 @@ class Stacks:
             self._update(stack, plan)
         else:
             raise Refused("state of the stack", f"stack {name} is in {stack.status} state and can not be updated")
+        if stack.status in _CAN_BE_UPDATED:
+            stack.outputs = plan.outputs
         return stack
 
     def delete(self, name: str) -> Stack:
@@ -167,6 +174,7 @@ class Stacks:
                 self.account.create(new)
                 stack.resources[logical] = new
             else:
+                self.account.authorize("update", new)
                 self.account.check(new)
                 old.properties = new.properties
         except Refused as exc:
