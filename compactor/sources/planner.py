@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import groupby, islice
-from typing import Protocol
 
 from compactor.core.crash_points import OnCrashPoint, PlanCrashPoint, ignore_crash_point
 from compactor.core.documents.manifest import Manifest, ManifestFile
@@ -67,18 +66,8 @@ class Source:
         return ()
 
 
-class Gate(Protocol):
-    """Decides how many manifests may be written now."""
-
-    def allow(self, most: int) -> int:
-        """Wait until at least one may be written.
-
-        Args:
-            most: How many the caller has.
-
-        Returns:
-            1 to `most`; 0 if waiting longer is useless.
-        """
+Gate = Callable[[int], int]
+"""Waits until at least one of so many manifests may be written. Returns how many; 0 if waiting longer is useless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +151,7 @@ class Planner:
         groups = source.in_order(batch)
         while groups and not plan.is_over:
             most = len(groups) if limit is None else min(len(groups), limit - len(plan.manifests))
-            allowed = most if plan.dry_run or not most or gate is None else gate.allow(most)
+            allowed = most if plan.dry_run or not most or gate is None else gate(most)
             plan.is_over, plan.stalled = not allowed, bool(most) and not allowed
             some, groups = groups[:allowed], groups[allowed:]
             if plan.dry_run:

@@ -144,6 +144,10 @@ class App:
         """The same for each stream, by name."""
         return {each.name: self.of_stream(each.name) for each in self.settings.streams}
 
+    def at(self, stream: str) -> "App":
+        """The same for a stream; for an empty name, this one, for files of no stream."""
+        return self.of_streams[stream] if stream else self
+
     def renewed(self) -> "App":
         """A new app, including its streams, with the same store, claims and metrics, whose clients stay open.
 

@@ -124,7 +124,7 @@ def _environment(settings: Settings, clock: Clock) -> Environment:
     def account() -> Account:
         from compactor.adapters.aws.account import AwsAccount  # noqa: PLC0415 - boto3 is slow to load
 
-        return AwsAccount(spec)
+        return AwsAccount(spec.region, spec.client)
 
     store = RoutedStore(spec)
 

@@ -26,7 +26,7 @@ def build_messages(event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
     report = planning.builder(app).build({record["messageId"]: record["body"] for record in event["Records"]})
     report.log()
     for stream, figures in report.figures.items():
-        _of(app, stream).metrics.emit(figures)
+        app.at(stream).metrics.emit(figures)
     if app.settings.streams:
         app.metrics.emit({"FilesUnrouted": report.unrouted})
     _flush(app)
@@ -45,7 +45,7 @@ def seal_parts() -> dict[str, int]:
 
     def seal(stream: str) -> SealedParts:
         try:
-            return planning.sealer(_of(app, stream), groups_at_once=max(1, THREADS // len(streams))).seal()
+            return planning.sealer(app.at(stream), groups_at_once=max(1, THREADS // len(streams))).seal()
         except CompactorError as exc:
             if stream:
                 log_event("stream.not_sealed", stream=stream, error=exc)
@@ -57,16 +57,11 @@ def seal_parts() -> dict[str, int]:
         raise errors[0]
     counts = log_sealed(reports)
     for stream, report in zip(streams, reports, strict=True):
-        _of(app, stream).metrics.emit(report.figures)
+        app.at(stream).metrics.emit(report.figures)
     _flush(app)
     if errors:
         raise errors[0]
     return counts
-
-
-def _of(app: App, stream: str) -> App:
-    """A stream's ports; for an empty name, those for files of no stream."""
-    return app.of_streams[stream] if stream else app
 
 
 def _flush(app: App) -> None:

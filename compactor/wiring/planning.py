@@ -44,12 +44,9 @@ def builder(app: App, *, groups_at_once: int = THREADS) -> Builder:
     """Create the builder of manifests from announced files, for all streams if there are any."""
     settings = app.settings
 
-    def of(stream: str) -> App:
-        return app.of_streams[stream] if stream else app
-
     return Builder(
-        planner_of=lambda stream: planner(of(stream), groups_at_once=groups_at_once),
-        allowed_prefixes_of=lambda stream: of(stream).settings.input.allowed_prefixes,
+        planner_of=lambda stream: planner(app.at(stream), groups_at_once=groups_at_once),
+        allowed_prefixes_of=lambda stream: app.at(stream).settings.input.allowed_prefixes,
         clock=app.clock,
         watched=settings.input.allowed_prefixes,
         routes=settings.routes if settings.streams else None,

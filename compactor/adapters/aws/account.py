@@ -1,9 +1,10 @@
 """Looks up the resources in the settings, in AWS or a stand-in. Read-only, with short time-outs."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
@@ -38,23 +39,18 @@ _CRASHED = "500"
 """S3 itself may send this, and so may a stand-in that cannot handle an unsigned request."""
 
 
-class Connection(Protocol):
-    """How to connect to AWS or its stand-in: `StoreSpec` is one."""
-
-    @property
-    def region(self) -> str | None: ...
-
-    def client(self, service: str, **more: Any) -> Any:
-        """A new boto3 client; takes the other arguments of `aws_client`."""
-
-
 class AwsAccount:
-    """The account of the credentials that boto3 finds."""
+    """The account of the credentials that boto3 finds.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        region: The region in the settings; None for that of the environment.
+        new_client: Creates a boto3 client of a service; takes the other arguments of `aws_client`.
+    """
+
+    def __init__(self, region: str | None, new_client: Callable[..., Any]) -> None:
         self._session = aws_session()
-        self._region = connection.region
-        self._client = cache(partial(connection.client, session=self._session))
+        self._region = region
+        self._client = cache(partial(new_client, session=self._session))
 
     @property
     def endpoint(self) -> str:

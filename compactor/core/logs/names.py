@@ -114,13 +114,9 @@ class LogName:
         """Its name with the source's name."""
         return f"{self.source}/{self.name}"
 
-    @property
-    def uri(self) -> str:
+    def __str__(self) -> str:
         """The URI that `parse` reads."""
         return f"{self.scheme}://{self.path}"
-
-    def __str__(self) -> str:
-        return self.uri
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +196,12 @@ class LogGap:
         after = f"after sequence number {self.after}" if self.after else "from the beginning"
         return f"{after}, {f'before {self.before}' if self.before else 'to its end, or its next record'}"
 
-    @property
-    def uri(self) -> str:
+    def __str__(self) -> str:
         """The URI that `parse` reads."""
         place = f"{self.log}/{self.partition_id}"
         if self.log.scheme == KAFKA:
             return f"{place}?from={self.after}&to={self.before - 1}"
         return f"{place}?after={self.after}" + (f"&before={self.before}" if self.before else "")
-
-    def __str__(self) -> str:
-        return self.uri
 
 
 def is_gap(uri: str) -> bool:

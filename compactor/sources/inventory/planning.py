@@ -48,7 +48,7 @@ def gate_of(
         most_age_seconds=control.sla_seconds / 2,
         per_hour=rate.per_hour,
     )
-    return PacedGate(
+    gate = PacedGate(
         state=state,
         pace=pace,
         poll_seconds=stream.trigger_interval_seconds,
@@ -56,6 +56,7 @@ def gate_of(
         sleep=sleep,
         on_wait=on_wait,
     )
+    return gate.allow
 
 
 def planned_in_rounds(
@@ -164,7 +165,7 @@ WAITING_FOR = "the job"
 
 @dataclass(slots=True, kw_only=True)
 class PacedGate:
-    """A `planner.Gate` that lists the watched prefix before each release. For one thread.
+    """A gate that lists the watched prefix before each release. For one thread.
 
     Attributes:
         poll_seconds: Time between listings.
@@ -183,6 +184,7 @@ class PacedGate:
     _late_since: datetime | None = field(default=None, init=False)
 
     def allow(self, most: int) -> int:
+        """See `planner.Gate`."""
         is_waiting = False
         while True:
             now = self.state.clock.now()

@@ -97,7 +97,7 @@ class Landing:
         for link in links:
             if link.gap:  # guard: a manifest names what may be lost
                 # A job finds no records there, and quarantines the file.
-                files.append(ManifestFile(uri=self._gap(link).uri, size_bytes=0, etag=self.log_id))
+                files.append(ManifestFile(uri=str(self._gap(link)), size_bytes=0, etag=self.log_id))
             if link.lines:
                 files.append(ManifestFile(uri=link.uri, size_bytes=link.size_bytes, etag=link.etag))
         dated = tuple(each.model_copy(update={"event_time": now, "dated_by": ARRIVAL}) for each in files)
@@ -127,12 +127,12 @@ class Landing:
             is_got = not is_behind_lost and self._chain(link).create(link).manifest_id == planned.manifest_id
             (got if is_got else lost).append(link)
         gaps = [self._gap(link) for link in got if link.gap]
-        uris = {*(link.uri for link in got), *(gap.uri for gap in gaps)}
+        uris = {*(link.uri for link in got), *map(str, gaps)}
         manifest, is_over = None, True
         if files := tuple(file for file in planned.files if file.uri in uris):
             manifest, is_over = _written(self.state, planned.model_copy(update={"files": files}))
         for gap in gaps:
-            log_event("landing.gap", log=self.name.uri, gap=gap.uri)
+            log_event("landing.gap", log=str(self.name), gap=str(gap))
         store.delete([link.uri for link in lost if link.uri])  # these can never get a link
         # guard: a draft stays until a job has started its manifest
         over = [self._draft(planned.manifest_id)] if is_over else []

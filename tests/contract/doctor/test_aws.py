@@ -125,7 +125,7 @@ COLUMNS = {"id": "string", "_rescued_data": "map<string,string>"}
 
 def test_table_of_the_catalog(workspace: Workspace) -> None:
     """The table has to exist, with the columns of the latest schema version and its own dates."""
-    account = AwsAccount(StoreSpec(REGION, workspace.endpoint, timeout_seconds=3, attempts=1))
+    account = AwsAccount(REGION, StoreSpec(REGION, workspace.endpoint, timeout_seconds=3, attempts=1).client)
     table = make_catalog_table(workspace)
     assert service_checks.table(account, table, lambda: COLUMNS) == ok(f"{table} has the columns of the output")
     lacking = service_checks.table(account, table, lambda: {**COLUMNS, "late": "bigint"})
@@ -197,7 +197,7 @@ def test_an_endpoint_that_never_answers() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        account = AwsAccount(StoreSpec(REGION, url, timeout_seconds=1, attempts=1))
+        account = AwsAccount(REGION, StoreSpec(REGION, url, timeout_seconds=1, attempts=1).client)
         with pytest.raises(StoreUnavailable, match="Read timeout"):
             account.server_time("bucket")
 

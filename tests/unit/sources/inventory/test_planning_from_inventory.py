@@ -288,14 +288,13 @@ def test_manifest_that_arrives_while_others_are_held_back() -> None:
     put_inventory(harness.store, listed(harness))
     last = sorted(all_inputs(harness))[7:9]
 
-    class Slow:
-        def allow(self, _most: int) -> int:
-            if len(harness.waiting()) == 2:
-                deliver(harness, "foreign", "2026-01-02", last)
-                harness.clock.advance(3600)
-            return 1
+    def one_at_a_time(_most: int) -> int:
+        if len(harness.waiting()) == 2:
+            deliver(harness, "foreign", "2026-01-02", last)
+            harness.clock.advance(3600)
+        return 1
 
-    assert plan(harness, gate=Slow(), page_files=1000).planned_before == 2
+    assert plan(harness, gate=one_at_a_time, page_files=1000).planned_before == 2
     assert planned(harness) == all_inputs(harness)
 
 
