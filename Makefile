@@ -199,7 +199,7 @@ clean: ## Remove everything the other targets created
 	rm -rf .venv .tools .bench .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis native/target native/fuzz/target
 
 ##@ Release
-wheel: $(RELEASE_TOOLS) ## Build the wheel (glibc 2.28 or later) and the source archive into dist; needs cargo
+wheel: $(RELEASE_TOOLS) ## Build the wheels (x86_64 and aarch64, glibc 2.28 or later) and the source archive into dist; needs cargo
 	@$(RELEASE_BIN)/python -m deploy.release
 
 lock: $(RELEASE_TOOLS) ## Write locks/ from the ranges in pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
@@ -211,7 +211,8 @@ notice: $(READY) ## Write NOTICE from locks/ and native/Cargo.lock: dependencies
 sbom: $(RELEASE_TOOLS) ## Write CycloneDX bills of materials for the Python packages and the crate into dist; needs cargo
 	@$(RELEASE_BIN)/python -m tools.sbom dist
 
-image: ## Build the container image ndjson-compactor from the wheel in dist; needs Docker
+image: ## Build the container image ndjson-compactor from the wheel in dist, for this machine's processor; needs Docker
+	@ls dist/ndjson_compactor-*-abi3-manylinux*.whl >/dev/null 2>&1 || { echo "dist/ has no wheel with the native engine: run make wheel" >&2; exit 2; }
 	@docker build --tag ndjson-compactor .
 
 ##@ Deploy to AWS

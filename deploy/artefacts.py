@@ -9,7 +9,7 @@ from compactor.core.errors import SettingsError
 from deploy import ROOT
 from deploy.job_wheels import JOB_WHEELS
 from deploy.package import FUNCTIONS_ZIP, JOB_ZIP
-from deploy.wheel import WHEELS
+from deploy.wheel import WHEELS, built_wheels
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _wanted(settings_file: Path, glue_version: str, dist: Path) -> Iterator[tupl
     yield "FunctionsKey", dist / FUNCTIONS_ZIP, "zip", "the functions: make package"
     yield "JobScriptKey", ROOT / "glue_entry.py", "py", "the job"
     yield "JobPackageKey", dist / JOB_ZIP, "zip", "the package: make package"
-    own = sorted(dist.glob(WHEELS))
+    own = built_wheels(dist)
     others = [] if glue_version == "5.1" else sorted((dist / JOB_WHEELS.name).glob("*.whl"))
     for wheel in (*own, *others):
         yield "", wheel, wheel.name, "a wheel of the job"

@@ -19,7 +19,7 @@ from deploy import ROOT
 from deploy.job_wheels import manylinux_platforms
 from deploy.locks import lock_file
 from deploy.pip import PackagingError, pip
-from deploy.wheel import WHEELS
+from deploy.wheel import WHEELS, built_wheels
 
 ARCHIVE = ROOT / "dist" / "emr-archive.tar.gz"
 
@@ -94,7 +94,7 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 def main() -> int:
     """Build the archive from the wheel in dist/."""
-    wheels = sorted((ROOT / "dist").glob(WHEELS))
+    wheels = built_wheels(ROOT / "dist")
     if not wheels:
         sys.stderr.write(f"dist/{WHEELS}: no such file; run make package\n")
         return 1

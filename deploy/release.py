@@ -1,40 +1,60 @@
-"""Builds what is released into dist/: the wheel with the native engine, and the archive of the sources.
+"""Builds what is released into dist/: wheels with the native engine for two processors, and the archive of the sources.
 
 `python -m deploy.release` needs cargo and the packages of locks/release.txt. It links against an old glibc by zig, and
-auditwheel, which reads the compiled module itself, has to agree.
+auditwheel, which reads the compiled module itself, has to agree. A processor for which Rust has no standard library
+here is left out, and a line says so.
 """
 
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 from deploy import ROOT
 from deploy.pip import PackagingError
-from deploy.wheel import LOG, RELEASE_GLIBC, build_wheel, cargo_fault, glibc_of
+from deploy.wheel import LOG, MACHINES, RELEASE_GLIBC, build_wheel, cargo_fault, delete_wheels, glibc_of, why_not_for
 
 DIST = ROOT / "dist"
 SDISTS = "ndjson_compactor-*.tar.gz"
 
-_CONSISTENT = re.compile(r'platform tag:\s+"manylinux_(\d+)_(\d+)_x86_64"')
+_CONSISTENT = re.compile(r'platform tag:\s+"manylinux_(\d+)_(\d+)_\w+"')
 
 
-def release_wheel(folder: Path) -> Path:
-    """Build the wheel, and check that it is for every Python from 3.11 and for an old glibc.
+def release_wheels(folder: Path) -> Iterator[Path]:
+    """Build the wheels, and check that each is for every Python from 3.11 and for an old glibc.
 
     Raises:
-        PackagingError: There is no cargo or no zig, the build failed, or the wheel needs something newer.
+        PackagingError: There is no cargo, no zig or no processor to build for, a build failed, or a wheel needs
+            something newer.
     """
     if fault := cargo_fault():
         raise PackagingError(fault)
     if find_spec("ziglang") is None:
         raise PackagingError("zig is not installed in this Python; install locks/release.txt")
-    wheel = build_wheel(folder, folder / LOG)
-    needed = _needed_glibc(wheel)
-    if max(glibc_of(wheel), needed) > RELEASE_GLIBC or "-cp311-abi3-" not in wheel.name:
-        raise PackagingError(f"{wheel.name}: auditwheel finds manylinux {needed}; expected cp311-abi3, {RELEASE_GLIBC}")
-    return wheel
+    missing = {machine: reason for machine in MACHINES if (reason := why_not_for(machine))}
+    if len(missing) == len(MACHINES):
+        raise PackagingError("; ".join(missing.values()))
+    delete_wheels(folder)
+    for machine in MACHINES:
+        if machine in missing:
+            sys.stderr.write(f"No wheel for {machine}: {missing[machine]}\n")
+        else:
+            yield _release_wheel(folder, machine)
+
+
+def _release_wheel(folder: Path, machine: str) -> Path:
+    sys.stdout.write(f"For {machine}: ")
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        wheel = build_wheel(Path(own), folder / LOG, machine)
+        needed = _needed_glibc(wheel)
+        if max(glibc_of(wheel, machine), needed) > RELEASE_GLIBC or "-cp311-abi3-" not in wheel.name:
+            raise PackagingError(
+                f"{wheel.name}: auditwheel finds manylinux {needed}; expected cp311-abi3, {RELEASE_GLIBC}"
+            )
+        return wheel.rename(folder / wheel.name)
 
 
 def _needed_glibc(wheel: Path) -> tuple[int, int]:
@@ -64,10 +84,10 @@ def _run(module: str, *arguments: str) -> str:
 
 
 def main() -> int:
-    """Build both into dist/."""
+    """Build all into dist/."""
     DIST.mkdir(exist_ok=True)
     try:
-        built = (release_wheel(DIST), release_sdist(DIST))
+        built = (*release_wheels(DIST), release_sdist(DIST))
     except PackagingError as exc:
         sys.stderr.write(f"{exc}\n")
         return 1

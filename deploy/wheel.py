@@ -17,6 +17,9 @@ from deploy import ROOT
 from deploy.pip import EPOCH_SECONDS, PackagingError, pip
 
 WHEELS = "ndjson_compactor-*.whl"
+MACHINES = ("x86_64", "aarch64")
+"""The processors of released wheels, as `uname -m` names them. Glue, EMR Serverless and Lambda here have the first."""
+
 LOG = "native-build.log"
 RUST = "Rust 1.88 or later"
 """What builds the native engine, as `rust-version` in its Cargo.toml."""
@@ -31,7 +34,7 @@ RELEASE_GLIBC = (2, 28)
 """The glibc that a released wheel needs at most. zig links against it on any machine."""
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64\.")
+_MANYLINUX = r"manylinux_(\d+)_(\d+)_{}\."
 _GLUE_MACHINE = "Linux x86_64"
 _MATURIN = ("maturin", "build", "--release", "--locked", "--strip")
 _ZIG = ("--zig", "--compatibility", "manylinux_{}_{}".format(*RELEASE_GLIBC))
@@ -61,10 +64,25 @@ def why_not_for_glue() -> str:
     return cargo_fault()
 
 
-def build_wheel(folder: Path, log: Path) -> Path:
+def why_not_for(machine: str) -> str:
+    """Why the Rust of this machine compiles nothing for a processor of `MACHINES`; empty if it does."""
+    target = _target_of(machine)
+    command = (os.environ.get("RUSTC", "rustc"), "--print", "target-libdir", "--target", target)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    if not done.returncode and any(Path(done.stdout.strip()).glob("libstd-*.rlib")):
+        return ""
+    return f"Rust has no standard library for {target}; to get it: rustup target add {target}"
+
+
+def _target_of(machine: str) -> str:
+    return f"{machine}-unknown-linux-gnu"
+
+
+def build_wheel(folder: Path, log: Path, machine: str = "") -> Path:
     """Build the wheel with the native engine, for the oldest glibc that this machine can link against.
 
-    Wheels of earlier builds in the folder are deleted. Compiled code is kept for the next build.
+    Wheels of earlier builds in the folder are deleted. Compiled code is kept for the next build. The machine is one of
+    `MACHINES`; this one if it is not given.
 
     Raises:
         PackagingError: The build failed; the message names the log.
@@ -73,7 +91,8 @@ def build_wheel(folder: Path, log: Path) -> Path:
     sys.stdout.flush()
     delete_wheels(folder)
     zig = _ZIG if find_spec("ziglang") else ()
-    command = (sys.executable, "-m", *_MATURIN, *zig, "--out", str(folder))
+    target = ("--target", _target_of(machine)) if machine else ()
+    command = (sys.executable, "-m", *_MATURIN, *zig, *target, "--out", str(folder))
     environment = build_environment(os.environ)
     if zig:  # maturin takes the zig of the first Python on the path
         environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
@@ -105,11 +124,17 @@ def delete_wheels(folder: Path) -> None:
         wheel.unlink()
 
 
-def glibc_of(wheel: Path) -> tuple[int, int]:
-    """The oldest glibc that a wheel works with, from its tag; a `PackagingError` if that is not manylinux on x86_64."""
-    found = _MANYLINUX.search(wheel.name)
+def built_wheels(folder: Path, machine: str = MACHINES[0]) -> list[Path]:
+    """The wheels of the package in a folder, without those for another processor than this one of `MACHINES`."""
+    others = tuple(f"_{each}.whl" for each in MACHINES if each != machine)
+    return [wheel for wheel in sorted(folder.glob(WHEELS)) if not wheel.name.endswith(others)]
+
+
+def glibc_of(wheel: Path, machine: str = MACHINES[0]) -> tuple[int, int]:
+    """The oldest glibc that a wheel works with, from its tag; a `PackagingError` if it has none for the machine."""
+    found = re.search(_MANYLINUX.format(machine), wheel.name)
     if found is None:
-        raise PackagingError(f"{wheel.name}: expected a manylinux tag for x86_64, which Glue needs")
+        raise PackagingError(f"{wheel.name}: expected a manylinux tag for {machine}")
     return int(found[1]), int(found[2])
 
 

@@ -14,6 +14,7 @@
 #[inline]
 #[must_use]
 pub fn find_special(block: &[u8], start: usize) -> usize {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
     let mut at = start;
     #[cfg(target_arch = "x86_64")]
     while let Some(chunk) = block[at..].first_chunk::<16>() {

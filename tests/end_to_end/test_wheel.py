@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import resource
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from compactor import __version__
 from deploy import ROOT
 from deploy.release import SDISTS
-from deploy.wheel import WHEELS, build_wheel
+from deploy.wheel import build_wheel, built_wheels
 from tests.support.extras import CARGO
 
 pytestmark = [pytest.mark.large, pytest.mark.timeout(1800)]
@@ -57,7 +58,7 @@ def _cpu_seconds() -> float:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that `make wheel` has built; built now if there is none."""
-    found = [path for path in DIST.glob(WHEELS) if "-abi3-" in path.name]
+    found = [path for path in built_wheels(DIST, platform.machine()) if "-abi3-" in path.name]
     if not found:
         CARGO.need()
         folder = tmp_path_factory.mktemp("wheel")
