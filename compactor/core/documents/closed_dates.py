@@ -132,6 +132,10 @@ class ClosedTotals(Document):
     quarantined: list[OpenFile] = Field(default_factory=list)
     doubled: list[DoubledVersion] = Field(default_factory=list)
 
+    def places(self, date: str) -> Sequence[int]:
+        """The places of a date's summaries; empty if it is not closed."""
+        return self.dates[date].places if date in self.dates else ()
+
 
 class ClosingBegun(Document):
     """Declares that each manifest on record is open, summarised, or marked as unsummarised (itself or its date)."""

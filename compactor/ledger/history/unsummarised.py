@@ -4,7 +4,7 @@ A manifest is open, then marked, then summarised, and each state starts before t
 order misses no manifest that moves on meanwhile.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -15,7 +15,7 @@ from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import ManifestKey, id_from_name, is_delivery, ledger_order
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import ObjectInfo
-from compactor.ledger.history.closed_dates import ClosedDates
+from compactor.ledger.history.closed_dates import ClosedDates, Mark
 from compactor.ledger.ledger import newest_generation
 from compactor.ledger.state import State
 
@@ -37,7 +37,7 @@ class Unsummarised:
     totals: ClosedTotals
     keys: list[ManifestKey]
     superseded: list[Found]
-    marked_dates: frozenset[str]
+    marked_dates: frozenset[str] = frozenset()
     commits: frozenset[ManifestKey] = frozenset()
 
     @property
@@ -61,11 +61,10 @@ def read_unsummarised(state: State, *, begun_only: bool = False) -> Unsummarised
         return None
     found = _opened(state) + ([] if begun_only else _waiting(state))
     marks = list(dates.marks())
-    found += [(mark.key, mark.generation) for mark in marks if mark.key.id]
-    for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
-        found += recorded(state, date)
-    whole = _unsummarised(dates, dates.totals(), found, frozenset(mark.key.date for mark in marks))
-    return replace(whole, commits=frozenset(mark.key for mark in marks if mark.is_of_commit))
+    found += marked(state, marks)
+    marked_dates, commits = {mark.key.date for mark in marks}, {mark.key for mark in marks if mark.is_of_commit}
+    whole = unsummarised_of(dates, dates.totals(), found)
+    return replace(whole, marked_dates=frozenset(marked_dates), commits=frozenset(commits))
 
 
 def dates_of_records(state: State, since: datetime, until: datetime) -> Iterable[str]:
@@ -86,9 +85,8 @@ def unsummarised_if_readable(state: State, *, begun_only: bool = False) -> Unsum
         return None
 
 
-def _unsummarised(
-    dates: ClosedDates, totals: ClosedTotals, found: Iterable[Found], marked_dates: frozenset[str]
-) -> Unsummarised:
+def unsummarised_of(dates: ClosedDates, totals: ClosedTotals, found: Iterable[Found]) -> Unsummarised:
+    """Those of the given manifests that are in no summary, or were rebuilt since."""
     generations: dict[ManifestKey, int] = {}
     for key, generation in found:
         generations[key] = max(generation, generations.get(key, 0))
@@ -102,13 +100,19 @@ def _unsummarised(
             if summarised < generations[key]:  # guard: a manifest is in no summary twice
                 keys.append(key)
                 superseded += [(key, summarised)] if summarised else []
-    return Unsummarised(totals, keys, superseded, marked_dates)
+    return Unsummarised(totals, keys, superseded)
 
 
 def summarised_generations(dates: ClosedDates, totals: ClosedTotals, date: str) -> dict[str, int]:
     """The summarised generation of each manifest of a date; empty if the date is not closed."""
-    places = totals.dates[date].places if date in totals.dates else []
-    return {member.id: member.generation for place in places for member in dates.members(place)}
+    return {member.id: member.generation for place in totals.places(date) for member in dates.members(place)}
+
+
+def marked(state: State, marks: Sequence[Mark]) -> Iterator[Found]:
+    """The marked manifests, and every one on record of the dates that are marked as a whole."""
+    yield from ((mark.key, mark.generation) for mark in marks if mark.key.id)
+    for date in dict.fromkeys(mark.key.date for mark in marks if not mark.key.id):
+        yield from recorded(state, date)
 
 
 def recorded(state: State, date: str) -> Iterator[Found]:

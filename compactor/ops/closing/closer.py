@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from operator import itemgetter
 
 from compactor.core.documents.closed_dates import ClosedDate, ClosedTotals, ClosingBegun, DoubledVersion, totals_with
 from compactor.core.errors import RecordUnreadable
@@ -19,7 +18,13 @@ from compactor.core.map_ordered import map_ordered
 from compactor.core.results import as_document, only
 from compactor.core.text.formatting import count, duration
 from compactor.ledger.history.closed_dates import ClosedDates, Mark
-from compactor.ledger.history.unsummarised import Found, recorded, summarised_generations
+from compactor.ledger.history.unsummarised import (
+    Unsummarised,
+    marked,
+    recorded,
+    summarised_generations,
+    unsummarised_of,
+)
 from compactor.ledger.state import State
 from compactor.ops.closing.draft import Collected, Draft, VersionIndex, in_order, open_things, shared_within
 from compactor.ops.verify.doubled import doubled_versions
@@ -77,13 +82,11 @@ class _Candidates:
 
     date: str
     marks: list[Mark]
-    totals: ClosedTotals
-    keys: list[ManifestKey]
-    superseded: list[Found]
+    new: Unsummarised
 
     @property
     def places(self) -> Sequence[int]:
-        return self.totals.dates[self.date].places if self.date in self.totals.dates else ()
+        return self.new.totals.places(self.date)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,19 +145,15 @@ class Closer:
 
     def _candidates(self, date: str, marks: list[Mark]) -> _Candidates:
         totals = self._dates.totals()
-        known = summarised_generations(self._dates, totals, date)
-        found = [(mark.key, mark.generation) for mark in marks if mark.key.id]
-        if date not in totals.dates or any(not mark.key.id for mark in marks):
+        found = list(marked(self.state, marks))
+        if date not in totals.dates:
             found += recorded(self.state, date)
-        newest = dict(sorted(found, key=itemgetter(1)))
-        fresh = [key for key in sorted(newest, key=ledger_order) if known.get(key.id, 0) < newest[key]]
-        superseded = [(key, known[key.id]) for key in fresh if key.id in known]
-        return _Candidates(date, marks, totals, fresh, superseded)
+        return _Candidates(date, marks, unsummarised_of(self._dates, totals, found))
 
     def _close_date(self, found: _Candidates, in_work: int, index: VersionIndex) -> Iterator[ClosingFinding]:
         later = self._later_records(found)
-        if not found.keys and not later:
-            self._clear(found, summarised_generations(self._dates, found.totals, found.date))
+        if not found.new.keys and not later:
+            self._clear(found, summarised_generations(self._dates, found.new.totals, found.date))
             return
         if in_work:
             yield LeftOpen(found.date, f"{count(in_work, 'manifest')} in work")
@@ -168,12 +167,12 @@ class Closer:
             return
         collected = Collected()
         is_closed = bool(found.places)
-        verified = self.verifier.verify_for_summary(None if is_closed else found.date, found.keys, collected.add)
+        verified = self.verifier.verify_for_summary(None if is_closed else found.date, found.new.keys, collected.add)
         if verified.discrepancies:  # guard: a date with a discrepancy stays open
             yield from verified.discrepancies
             why = count(len(verified.discrepancies), "discrepancy", "discrepancies")
             yield LeftOpen(found.date, why, is_wrong=True)
-        elif unfinished := len(found.keys) - len(collected.members):
+        elif unfinished := len(found.new.keys) - len(collected.members):
             yield LeftOpen(found.date, f"{count(unfinished, 'manifest')} not done")
         else:
             yield from self._write(found, self._draft(found, collected, verified, begins_at, until), index)
@@ -190,7 +189,7 @@ class Closer:
             begins_at=begins_at,
             until=until,
             # guard: an earlier summary's share of a rebuilt manifest is subtracted
-            sums=verified - superseded_counts(self.state, found.superseded),
+            sums=verified - superseded_counts(self.state, found.new.superseded),
             letters=letters,
             quarantined=files,
             members=0,
@@ -203,31 +202,26 @@ class Closer:
         """The store's times of records added to a closed date, as by redrives, if the whole date is marked."""
         if not (found.places and any(not mark.key.id for mark in found.marks)):
             return []
-        until = found.totals.dates[found.date].until
-        listed = self.state.store.list(self.state.layout.ledger_folder_of(found.date))
-        return [info.modified_at for info in listed if info.modified_at > until]
+        until = found.new.totals.dates[found.date].until
+        return [each for each in self._written(self.state.layout.ledger_folder_of(found.date)) if each > until]
 
     def _times(self, found: _Candidates) -> list[datetime]:
         """The store's times of the manifests' records and marks."""
+        keys, layout = found.new.keys, self.state.layout
+        folders = map(layout.ledger_records, keys) if found.places else [layout.ledger_folder_of(found.date)]
+        times = [each for some in map_ordered(self._written, folders) for each in some]
+        return times + [mark.info.modified_at for mark in found.marks if mark.key in set(keys)]
 
-        def of_manifest(key: ManifestKey) -> list[datetime]:
-            return [info.modified_at for info in self.state.store.list(self.state.layout.ledger_records(key))]
-
-        keys = set(found.keys)
-        times = [mark.info.modified_at for mark in found.marks if mark.key in keys]
-        if found.places:
-            times += [each for some in map_ordered(of_manifest, found.keys) for each in some]
-        else:
-            folder = self.state.layout.ledger_folder_of(found.date)
-            times += [info.modified_at for info in self.state.store.list(folder)]
-        return times
+    def _written(self, folder: str) -> list[datetime]:
+        """The store's times of the records in a folder."""
+        return [info.modified_at for info in self.state.store.list(folder)]
 
     def _write(self, found: _Candidates, draft: Draft, index: VersionIndex) -> Iterator[ClosingFinding]:
         """Put the draft in the next place of the log, unless another process has summarised the date meanwhile."""
         date, compared, doubled = found.date, None, list[DoubledVersion]()
         while True:
             totals = self._dates.totals()
-            places = totals.dates[date].places if date in totals.dates else ()
+            places = totals.places(date)
             if list(places) != list(draft.places):  # guard: of two processes that close a date at once, one gives up
                 yield LeftOpen(date, "another process has just summarised it")
                 return
