@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from compactor.core.errors import OperatorError
 from compactor.core.partitions import PartitionValues, Transform
 from compactor.schema.schema import SchemaVersion
 from compactor.table.upkeep import TableFolder, TableHistory
@@ -69,6 +70,11 @@ class TableHead:
     fence: int
     schema_version: int
     refused: int = 0
+
+    def check_owner(self, owner: str) -> None:
+        """Check that the table has the commits of a state."""
+        if self.owner != owner:  # guard: the fence of a different state's table says nothing about these batches
+            raise OperatorError(f"the table belongs to the state {self.owner}; expected a table of {owner} only")
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,8 +267,7 @@ class Committer:
             if self._lacks_several(0) and (head := self.catalog.head()) is None:
                 raise self._behind(0)
             head = head or self.catalog.create(owner, self.latest())
-        if head.owner != owner:  # guard: the fence of a different state's table says nothing about these batches
-            raise OperatorError(f"the table belongs to the state {head.owner}; expected a table of {owner} only")
+        head.check_owner(owner)
         self.named.read_to(head.fence, head.refused)
         return head
 

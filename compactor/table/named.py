@@ -44,6 +44,15 @@ class PublishedState(Enum):
     SUPERSEDED = "superseded"  # they have a later generation of it
 
 
+def check_fence(fence: int, finished: int) -> None:
+    """Check that a table that took batches up to the fence has the finished ones."""
+    if fence < finished:  # guard: a re-created table gets nothing before a person confirms
+        raise OperatorError(
+            f"the table's last batch is {fence}, but it had batch {finished}: it was dropped, recreated or restored; "
+            "expected the table that took all batches, or `compactor table repair`"
+        )
+
+
 @dataclass(slots=True)
 class NamedManifests:
     """The manifests of all unfinished batches.
@@ -84,27 +93,14 @@ class NamedManifests:
         """
         if self._finished is None:
             self._finished = self._read = 0 if self.replays else self.batches.finished()
-        if fence < self._finished:  # guard: a re-created table gets nothing before a person confirms
-            raise OperatorError(
-                f"the table's last batch is {fence}, but it had batch {self._finished}: it was dropped, recreated "
-                "or restored; expected the table that took all batches, or `compactor table repair`"
-            )
+        check_fence(fence, self._finished)
         if 0 < refused == fence:  # guard: skipped batches are recorded before anything else
-            self.batches.refused.record(self._batch(fence, fence), UNTOLD)
+            self.batches.refused.record(self.batches.taken(fence, fence), UNTOLD)
         for number in range(self._read + 1, fence + 1):
             # guard: a skipped batch lists nothing
             is_refused = number <= refused and self.batches.refused.has(number)
-            self._note(self._batch(number, fence), is_refused=is_refused)
+            self._note(self.batches.taken(number, fence), is_refused=is_refused)
             self._read = number
-
-    def _batch(self, number: int, fence: int) -> TableBatch:
-        batch = self.batches.batch(number)
-        if batch is None:
-            raise OperatorError(
-                f"the table's last batch is {fence}, but batch {number} is not on record at "
-                f"{self.batches.state.layout.table_batch(number)}; expected the state from which the table was made"
-            )
-        return batch
 
     def _note(self, batch: TableBatch, *, is_refused: bool) -> None:
         self._members[batch.number], self._left[batch.number] = batch.manifests, list(batch.manifests)

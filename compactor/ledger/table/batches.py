@@ -11,7 +11,7 @@ from compactor.core.documents.table_records import (
     RefusedBatch,
     TableBatch,
 )
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.errors import ObjectNotFound, OperatorError, RecordUnreadable
 from compactor.core.layout import ManifestKey
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
@@ -123,6 +123,16 @@ class TableBatches:
         """The batch with a number; None if there is none yet. It never changes."""
         uri = self.state.layout.table_batch(number)
         return TableBatch.find(self.state.store, uri, "a batch")
+
+    def taken(self, number: int, fence: int) -> TableBatch:
+        """A batch that the table took or skipped, whose last one is the fence."""
+        batch = self.batch(number)
+        if batch is None:
+            raise OperatorError(
+                f"the table's last batch is {fence}, but batch {number} is not on record at "
+                f"{self.state.layout.table_batch(number)}; expected the state from which the table was made"
+            )
+        return batch
 
     def has(self, number: int) -> bool:
         """Whether a number has a batch."""

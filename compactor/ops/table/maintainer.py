@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from compactor.core.documents.table_records import DoomedMetadata
-from compactor.core.errors import OperatorError, TableCommitUnknown, TableConflict
+from compactor.core.errors import TableCommitUnknown, TableConflict
 from compactor.core.text.formatting import count
 from compactor.ledger.state import State
 from compactor.ledger.table.batches import TableBatches
 from compactor.ops.table.removing import removable_originals, remove_originals
 from compactor.table.catalog import TableCatalog, TableHead
 from compactor.table.committer import Committer
+from compactor.table.named import check_fence
 from compactor.table.upkeep import KeepRule, MetadataFile, TableHistory, expired, leftovers, needs_merge
 
 
@@ -169,19 +170,11 @@ class Maintainer:
         finished, found = self.batches.finished(), self.catalog.history()
         if found is None:
             return None
-        head, owner = found[0], self.state.layout.table_owner
-        if head.owner != owner:
-            raise OperatorError(f"the table belongs to the state {head.owner}; expected a table of {owner} only")
-        if head.fence and self.batches.batch(head.fence) is None:
-            raise OperatorError(
-                f"the table's last batch is {head.fence}, which is not on record at "
-                f"{self.batches.state.layout.table_batch(head.fence)}; expected the state from which the table was made"
-            )
-        if head.fence < finished:
-            raise OperatorError(
-                f"the table's last batch is {head.fence}, but it had batch {finished}: it was dropped, recreated "
-                "or restored; expected the table that took all batches: `compactor table repair`"
-            )
+        head = found[0]
+        head.check_owner(self.state.layout.table_owner)
+        if head.fence:
+            self.batches.taken(head.fence, head.fence)
+        check_fence(head.fence, finished)
         return found
 
 
