@@ -15,7 +15,6 @@ from compactor.core.results import as_document
 from compactor.core.text.formatting import count, duration
 from compactor.cost.planning_cost import PlanningCost, cost_of_plan
 from compactor.sources.input_files import FileScope
-from compactor.sources.inventory.document import Inventory
 from compactor.sources.inventory.planning import Rate, prefixes_to_plan
 from compactor.sources.inventory.reading import InventoryReader
 from compactor.sources.inventory.rows import files_in_scope
@@ -84,18 +83,6 @@ class PlanResult:
     log: LandedLog | None = None  # details of a topic or stream; null for files
 
 
-def result_of(
-    totals: Plan,
-    of_inventory: "InventoryPlan | None" = None,
-    of_log: LandingResult | None = None,
-    *,
-    dry_run: bool,
-) -> PlanResult:
-    """The result of one plan."""
-    inventory = of_inventory.read if of_inventory is not None else None
-    return PlanResult(totals, dry_run, inventory, landed_log(of_log) if of_log is not None else None)
-
-
 def landed_log(made: LandingResult) -> LandedLog:
     """The result of landing a topic or stream."""
     return LandedLog(
@@ -116,15 +103,9 @@ def landed_log(made: LandingResult) -> LandedLog:
 class InventoryPlan:
     """The result of planning from an inventory."""
 
-    inventory: Inventory
+    read: ReadInventory
     totals: Plan
     cost: PlanningCost
-
-    @property
-    def read(self) -> ReadInventory:
-        """The inventory, for the result."""
-        found = self.inventory
-        return ReadInventory(found.uri, found.source_bucket, found.created_at, len(found.files), self.cost.dollars)
 
 
 def parsed_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> Rate | None:
@@ -186,7 +167,10 @@ def planned_inventory(
             limit=limit,
             dry_run=dry_run,
         )
-    return InventoryPlan(inventory, plan, cost_of_plan(app.settings, plan))
+    cost = cost_of_plan(app.settings, plan)
+    files = len(inventory.files)
+    read = ReadInventory(inventory.uri, inventory.source_bucket, inventory.created_at, files, cost.dollars)
+    return InventoryPlan(read, plan, cost)
 
 
 def show_end(made: InventoryPlan, *, dry_run: bool) -> None:

@@ -10,10 +10,10 @@ from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_option, moment
 from compactor.cli.plan_result import (
     PlanResult,
+    landed_log,
     parsed_rate,
     plan_log,
     planned_inventory,
-    result_of,
     show_end,
     show_log,
 )
@@ -137,7 +137,8 @@ def plan(
                 app, prefix or "", scope, limit=max_manifests or MAX_MANIFESTS_PER_PLAN, dry_run=dry_run,
                 on_replaced=on_replaced or "quarantine",
             )  # fmt: skip
-    result = result_of(made, of_inventory, of_log, dry_run=dry_run)
+    read = of_inventory.read if of_inventory is not None else None
+    result = PlanResult(made, dry_run, read, landed_log(of_log) if of_log is not None else None)
     if as_json:
         print_json(result)
     else:
