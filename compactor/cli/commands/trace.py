@@ -8,12 +8,11 @@ from compactor.api.trace import find_trace
 from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import destination_option, refuse_destination
 from compactor.cli.ui.failures import ExitCode, say
-from compactor.cli.ui.output import Field, print_fields, print_json
+from compactor.cli.ui.output import Field, first_of, print_fields, print_json
 from compactor.core.text.formatting import by_name, tally
 from compactor.ops.trace.trace import TraceResult, TraceState
 from compactor.ops.trace.tracer import SEARCHED_DAYS
 
-SHOWN_FILES = 20
 SHOWN_LINES = 5
 
 _NAMES = {"file": "file", "manifest": "manifest", "output": "output file", "rejects": "rejects file"}
@@ -59,6 +58,7 @@ def _unknown(found: TraceResult) -> str:
 
 
 def _show(found: TraceResult) -> None:
+    before = [f"{each.first_line:,} to {each.last_line:,} in manifest {each.manifest_id}" for each in found.earlier]
     fields: list[Field] = [
         (_NAMES[found.kind], found.uri + ("" if found.exists else " (no such object)")),
         ("state", found.meaning),
@@ -69,12 +69,7 @@ def _show(found: TraceResult) -> None:
         ("redriven from", found.redriven_from),
         ("attempts", _attempts(found)),
         ("elements" if found.report is not None and found.report.format == "json" else "lines", _lines(found)),
-        (
-            "lines before",
-            _first(
-                [f"{each.first_line:,} to {each.last_line:,} in manifest {each.manifest_id}" for each in found.earlier]
-            ),
-        ),
+        ("lines before", first_of(before)),
         ("rejected", _rejected(found)),
         ("files", _files(found)),
         ("rows are in", found.outputs),
@@ -127,7 +122,7 @@ def _files(found: TraceResult) -> list[str]:
     """The number of input files per status, and the files that are not compacted."""
     statuses = Counter(str(file.status) for file in found.files)
     others = [f"{file.status}: {file.uri}" for file in found.files if file.status != "compacted"]
-    return [by_name(statuses), *_first(others)] if statuses else []
+    return [by_name(statuses), *first_of(others)] if statuses else []
 
 
 def _quarantined(found: TraceResult) -> list[str]:
@@ -140,13 +135,7 @@ def _quarantined(found: TraceResult) -> list[str]:
 
 
 def _lost(found: TraceResult) -> list[str]:
-    return _first([f"{each.uri}{f': {each.settled_by}' if each.settled_by else ''}" for each in found.lost])
-
-
-def _first(lines: list[str]) -> list[str]:
-    """The first lines, and how many more there are."""
-    more = len(lines) - SHOWN_FILES
-    return [*lines[:SHOWN_FILES], f"and {more:,} more; --json shows all"] if more > 0 else lines
+    return first_of([f"{each.uri}{f': {each.settled_by}' if each.settled_by else ''}" for each in found.lost])
 
 
 def _redrives(found: TraceResult) -> list[str]:

@@ -11,9 +11,8 @@ from compactor.cli.invocation import Invocation, reporting
 from compactor.cli.parameters import date_option, destination_argument, manifest_option
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import (
-    SHOWN,
     Field,
-    more_of,
+    first_of,
     of_streams,
     print_fields,
     print_json,
@@ -193,7 +192,7 @@ def _expired_fields(report: VerifyResult) -> list[Field]:
     names: dict[bool, list[str]] = {False: [], True: []}
     for each in report.expired:
         names[each.dismissed].append(f"{count(each.files, _PARTS[each.part])} of {each.date} {each.why}")
-    expired, lost = ([*each[:SHOWN], *more_of(len(each))] for each in names.values())
+    expired, lost = map(first_of, names.values())
     expired += [unfinished(report.expiring)] if report.expiring else []
     dates = f"{report.expired_dates:,}" if report.expired_dates else ""
     fields: list[Field] = [("expired dates", dates), ("expired", expired), ("lost", lost)]

@@ -50,6 +50,11 @@ def more_of(number: int) -> list[str]:
     return [f"and {number - SHOWN:,} more; --json shows all"] if number > SHOWN else []
 
 
+def first_of(lines: Sequence[str]) -> list[str]:
+    """The lines that are shown, and the number of others."""
+    return [*lines[:SHOWN], *more_of(len(lines))]
+
+
 T = TypeVar("T")
 
 Field = tuple[str, str | Sequence[str]]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compactor.cli.commands.job import plan as plan_module
-from compactor.cli.commands.verify import SHOWN
+from compactor.cli.ui.output import SHOWN
 from tests.support.workspace import DAY, FLAWED, GOOD, Workspace, make_workspace
 
 
