@@ -19,7 +19,7 @@ from compactor.ndjson.grok import DecoderOf, no_decoder
 from compactor.ndjson.inspection import inspect_lines
 from compactor.ndjson.kinds.formats import recorded_splitter
 from compactor.ndjson.lines import Limits, Reject, rejected_record
-from compactor.ops.erase.wanted import Wanted
+from compactor.ops.erase.wanted import Pieces, Wanted
 from compactor.schema.schema import NO_NEW_KEYS
 
 NOT_COMPACTED = "its other lines are not in any output: redrive it, or delete it yourself"
@@ -226,19 +226,12 @@ class _Lines:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._line, self._before = 0, b""
+        self._pieces = Pieces(wanted)
 
     def on_good(self, block: bytes) -> None:
         if self._wanted.may_be_in(block) and any(map(self._wanted.in_line, block.split(b"\n")[:-1])):
             raise _Found
 
     def on_reject(self, reject: Reject) -> None:
-        broken, searched = self._wanted.broken, rejected_record(reject.raw, reject.fields)
-        if reject.line_number == self._line:
-            searched = self._before + searched
-            is_found = broken.holds(searched)
-        else:
-            is_found = self._wanted.in_line(searched)
-        if is_found:
+        if self._pieces.holds(reject.line_number, rejected_record(reject.raw, reject.fields)):
             raise _Found
-        self._line, self._before = reject.line_number, searched[-broken.overlap_bytes :]

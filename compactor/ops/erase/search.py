@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from compactor.core.documents.changes import Commit, StagedFile
 from compactor.core.ports import ObjectStore
 from compactor.engines.parquet_files import StoredParquet, python_values
-from compactor.ops.erase.wanted import BLANKS, Wanted
-from compactor.ops.redrive.reject_lines import RejectRow, reject_rows
+from compactor.ops.erase.wanted import BLANKS, Pieces, Wanted
+from compactor.ops.redrive.reject_lines import reject_rows
 from compactor.schema.column_types import canonical_text
 from compactor.schema.registry import SchemaRegistry
 from compactor.schema.schema import RESCUED_COLUMN, Column
@@ -158,10 +158,11 @@ def rejects_found(store: ObjectStore, uri: str, wanted: Wanted) -> Iterator[Reje
         StagingError: The file is missing, truncated, or not a file of rejects.
     """
     found = reject_rows(store, uri, chosen=partial(_candidates, wanted))
+    pieces = Pieces(wanted)
     for (source_uri, number), rows in groupby(found, key=lambda row: row[:_LINE]):
-        reason, many, is_found = _searched(rows, wanted)
-        if is_found:
-            yield RejectFound(source_uri, number, reason, many)
+        searched = [(row.reason, pieces.holds((source_uri, number), row.record)) for row in rows]
+        if any(is_found for _, is_found in searched):
+            yield RejectFound(source_uri, number, searched[-1][0], len(searched))
 
 
 def _candidates(wanted: Wanted, batch: pa.RecordBatch) -> Sequence[int]:
@@ -171,14 +172,3 @@ def _candidates(wanted: Wanted, batch: pa.RecordBatch) -> Sequence[int]:
         return range(batch.num_rows)
     raw, kept = batch.column("raw"), batch.column("kept").fill_null("").cast(pa.binary())
     return sorted({0, last, *wanted.candidates(raw), *wanted.candidates(kept)})
-
-
-def _searched(rows: Iterator[RejectRow], wanted: Wanted) -> tuple[str, int, bool]:
-    """The reason and the number of rows of one line, and whether it contains a value."""
-    reason, many, is_found, before = "", 0, False, b""
-    for row in rows:
-        many, reason = many + 1, row.reason
-        searched = before + row.record
-        is_found = is_found or (wanted.in_line(searched) if many == 1 else wanted.broken.holds(searched))
-        before = searched[-wanted.broken.overlap_bytes :]
-    return reason, many, is_found

@@ -4,7 +4,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -326,6 +326,22 @@ class Wanted:
         if isinstance(value, bool):
             return self._in_value(str(value).lower(), path)
         return isinstance(value, str) and self._in_text(value, path)
+
+
+class Pieces:
+    """Searches lines that may come in pieces, each with the end of the one before."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._line: Hashable = None
+        self._before = b""
+
+    def holds(self, line: Hashable, piece: bytes) -> bool:
+        """Whether a line, or the next piece of it, contains a value; pieces are searched as if not JSON."""
+        broken, is_next = self._wanted.broken, line == self._line
+        searched = self._before + piece if is_next else piece
+        self._line, self._before = line, searched[-broken.overlap_bytes :]
+        return broken.holds(searched) if is_next else self._wanted.in_line(searched)
 
 
 def _frozen(value: Any) -> Any:
