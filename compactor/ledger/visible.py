@@ -1,8 +1,8 @@
 """Determines from all changes which parts of a manifest exist, what rules deleted, and where merged rows are."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -41,7 +41,6 @@ class Moved:
     rows: int
 
 
-@dataclass(frozen=True)
 class Visible:
     """The fold of all changes. Changes of a date are read once, so make a new one per call. Safe for many threads.
 
@@ -52,20 +51,15 @@ class Visible:
         faults: Errors of unreadable changes, by URI. Their effects are unknown.
     """
 
-    state: State
-    faults: dict[str, str] = field(default_factory=dict)
-    # Created eagerly: from Python 3.12 on, threads that race for a `cached_property` may create one each.
-    _held: Callable[[Why, str], tuple[Taking, ...]] = field(init=False)
-    _held_parts: Callable[[str], Mapping[str, Sequence[Moved]]] = field(init=False)
-    _expired_dates: Callable[[], frozenset[str]] = field(init=False)
-    _given_up: Callable[[str], tuple[GivenUp, ...]] = field(init=False)
-    _asked: set[tuple[str, str]] = field(default_factory=set, init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_held", lru_cache(maxsize=_DATES_HELD)(self._read))
-        object.__setattr__(self, "_held_parts", lru_cache(maxsize=_MERGED_DATES_HELD)(self._read_parts))
-        object.__setattr__(self, "_expired_dates", lru_cache(maxsize=1)(self._read_expired_dates))
-        object.__setattr__(self, "_given_up", lru_cache(maxsize=_DATES_HELD)(self._read_given_up))
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.faults: dict[str, str] = {}
+        # Created eagerly: from Python 3.12 on, threads that race for a `cached_property` may create one each.
+        self._held = lru_cache(_DATES_HELD)(self._read)
+        self._held_parts = lru_cache(_MERGED_DATES_HELD)(self._read_parts)
+        self._expired_dates = lru_cache(1)(self._read_expired_dates)
+        self._given_up = lru_cache(_DATES_HELD)(self._read_given_up)
+        self._asked = set[tuple[str, str]]()
 
     def deletion(self, part: Part, key: ManifestKey, generation: int = 1) -> Taking | None:
         """The change that deleted a part of a manifest; None if the part must exist."""
