@@ -5,6 +5,7 @@ A deleting change starts with an intention, which stays until everything is dele
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from compactor.core.documents.changes import (
@@ -16,7 +17,6 @@ from compactor.core.documents.changes import (
     Why,
 )
 from compactor.core.documents.table_records import MergedFile
-from compactor.core.errors import RecordUnreadable
 from compactor.core.layout import base_name, digest, is_date
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
@@ -46,15 +46,9 @@ def unfinished(state: State, kind: type[L], whys: Collection[Why] = (), *, skips
     Raises:
         RecordUnreadable: One of them cannot be read.
     """
-    for uri in _unfinished(state, whys or kind.whys()):
-        try:
-            change = kind.find(state.store, uri)
-        except RecordUnreadable:
-            if skips_damaged:
-                continue
-            raise
-        if change is not None:  # else another process finished it
-            yield change
+    find = kind.find_readable if skips_damaged else kind.find
+    found = (find(state.store, uri) for uri in _unfinished(state, whys or kind.whys()))
+    return (change for change in found if change is not None)  # else another process finished it
 
 
 def count_unfinished(state: State, whys: Collection[Why]) -> int:
@@ -93,9 +87,10 @@ def changed_dates(state: State, why: Why) -> Iterator[tuple[str, str, datetime]]
             yield date, name.removesuffix(".json"), info.modified_at
 
 
-def find_merge(state: State, merge_id: str) -> Merge | None:
-    """Read a merge; None if it is not on record."""
-    return Merge.find(state.store, state.layout.change(Why.MERGED, "", merge_id))
+def find_merge(state: State, merge_id: str, *, skips_damaged: bool = False) -> Merge | None:
+    """Read a merge; None if it is not on record, and with `skips_damaged` also if its record is unreadable."""
+    find = Merge.find_readable if skips_damaged else Merge.find
+    return find(state.store, state.layout.change(Why.MERGED, "", merge_id))
 
 
 def merged_files(state: State, uris: Iterable[str], *, skips_damaged: bool = False) -> dict[str, MergedFile]:
@@ -106,18 +101,10 @@ def merged_files(state: State, uris: Iterable[str], *, skips_damaged: bool = Fal
         uris: The files.
         skips_damaged: Whether to treat an unreadable record as missing.
     """
-
-    def read(merge_id: str) -> Merge | None:
-        try:
-            return find_merge(state, merge_id)
-        except RecordUnreadable:
-            if skips_damaged:
-                return None
-            raise
-
     merged = {uri: merge_id for uri in uris if (merge_id := state.layout.merge_of(uri))}
     found = dict[str, MergedFile]()
-    for merge in map_ordered(read, dict.fromkeys(merged.values())):
+    find = partial(find_merge, state, skips_damaged=skips_damaged)
+    for merge in map_ordered(find, dict.fromkeys(merged.values())):
         found.update({each.uri: each for each in merge.files if each.uri in merged} if merge else {})
     return found
 

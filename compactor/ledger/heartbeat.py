@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
 from compactor.core.documents.records import RunHeartbeat
-from compactor.core.errors import CompactorError, ObjectNotFound, RecordUnreadable
+from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
 from compactor.core.rules.sharding import Shard, shard_number
@@ -87,7 +86,9 @@ class Runs:
     def living_among(self, run_ids: Iterable[str]) -> frozenset[str]:
         """The living runs among these."""
         infos = (self.store.stat(self.layout.run(run_id)) for run_id in run_ids)
-        beats = ((self._heartbeat_of(info.uri), info.modified_at) for info in infos if info is not None)
+        beats = (
+            (RunHeartbeat.find_readable(self.store, info.uri), info.modified_at) for info in infos if info is not None
+        )
         return frozenset(beat.run_id for beat, written_at in beats if beat and self._is_fresh(beat, written_at))
 
     def stopping_among(self, run_ids: Iterable[str]) -> frozenset[str]:
@@ -95,7 +96,7 @@ class Runs:
         return frozenset(run_id for run_id in run_ids if self._was_asked_to_stop(run_id))
 
     def _was_asked_to_stop(self, run_id: str) -> bool:
-        beat = self._heartbeat_of(self.layout.run(run_id))
+        beat = RunHeartbeat.find_readable(self.store, self.layout.run(run_id))
         return (beat is not None and beat.is_stopping) or self.asked_to_stop_at(run_id) is not None
 
     def ask_to_stop(self, run_id: str) -> None:
@@ -120,14 +121,9 @@ class Runs:
     def _heartbeats(self) -> Iterator[tuple[RunHeartbeat, datetime]]:
         """Each heartbeat, with the store's time for it."""
         for info in self.store.list(self.layout.runs_folder):
-            beat = self._heartbeat_of(info.uri) if base_name(info.uri).endswith(".json") else None
+            beat = RunHeartbeat.find_readable(self.store, info.uri) if base_name(info.uri).endswith(".json") else None
             if beat is not None and (self.shard is None or (shard_number(beat.shard) or 1) == self.shard.number):
                 yield beat, info.modified_at
-
-    def _heartbeat_of(self, uri: str) -> RunHeartbeat | None:
-        with suppress(ObjectNotFound, RecordUnreadable):  # an unreadable heartbeat counts as none
-            return RunHeartbeat.read(self.store.read(uri), uri)
-        return None
 
     def _is_fresh(self, beat: RunHeartbeat, written_at: datetime) -> bool:
         if (self.clock.now() - written_at).total_seconds() > LIFE_SECONDS:

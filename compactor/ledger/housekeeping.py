@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compactor.core.documents.records import LastRun
-from compactor.core.errors import RecordUnreadable
 from compactor.core.map_ordered import map_ordered
 from compactor.ledger.state import State
 from compactor.telemetry.error_text import described
@@ -37,9 +36,7 @@ class TaskNote:
 
     def read(self) -> LastRun | None:
         """The latest result; None without a readable record."""
-        with suppress(RecordUnreadable):  # the next call rewrites it
-            return LastRun.find(self.state.store, self.state.layout.last_run(self.task))
-        return None
+        return LastRun.find_readable(self.state.store, self.state.layout.last_run(self.task))
 
     def left_seconds(self, every_seconds: float) -> float:
         """The time until the task is due. Without a record, its interval starts now.

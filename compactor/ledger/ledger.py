@@ -27,7 +27,7 @@ from compactor.core.documents.records import (
     OpenMarker,
     RecentCommit,
 )
-from compactor.core.errors import ObjectNotFound, RecordUnreadable, StuckError, TryAgainError
+from compactor.core.errors import ObjectNotFound, StuckError, TryAgainError
 from compactor.core.layout import Layout, ManifestKey, base_name, done_name, is_date, outcome_generation
 from compactor.core.map_ordered import map_ordered
 from compactor.core.ports import Clock, ObjectInfo, ObjectStore
@@ -326,10 +326,8 @@ class Ledger:
 
     def _recent(self) -> Iterator[tuple[str, RecentCommit]]:
         uris = (info.uri for info in self._store.list(self._layout.recent_folder))
-        for uri, data in map_ordered(lambda uri: (uri, self._read(uri)), uris):
-            with suppress(RecordUnreadable):  # an unreadable summary counts as lost
-                if data is not None:
-                    yield uri, RecentCommit.read(data, uri)
+        found = map_ordered(lambda uri: (uri, RecentCommit.find_readable(self._store, uri)), uris)
+        return ((uri, commit) for uri, commit in found if commit is not None)  # an unreadable one counts as lost
 
     def listed(self, date: str | None = None) -> Iterator[tuple[ManifestKey, dict[str, datetime]]]:
         """Every manifest on record, or those of one date, each with its records as `records` gives them."""

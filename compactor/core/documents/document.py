@@ -45,6 +45,14 @@ class Document(BaseModel):
             return None
         return cls.read(data, uri, expected)
 
+    @classmethod
+    def find_readable(cls, store: ObjectStore, uri: str) -> Self | None:
+        """As `find`, but None for a damaged record, too: where that does no harm, or something else reports it."""
+        try:
+            return cls.find(store, uri)
+        except RecordUnreadable:
+            return None
+
     def to_json(self) -> bytes:
         """The bytes to store."""
         return _sealed(self.model_dump_json().encode())

@@ -97,10 +97,7 @@ class ClosedDates:
         return totals_with(known, list(zip(places, map_ordered(self.read, places), strict=True)))
 
     def _kept_totals(self) -> ClosedTotals:
-        try:
-            return ClosedTotals.read(self.store.read(self.layout.closed_totals), self.layout.closed_totals)
-        except (ObjectNotFound, RecordUnreadable):  # it can be rebuilt
-            return ClosedTotals()
+        return ClosedTotals.find_readable(self.store, self.layout.closed_totals) or ClosedTotals()  # it can be rebuilt
 
     def keep_totals(self, totals: ClosedTotals) -> None:
         """Save the totals for later reads."""

@@ -5,12 +5,11 @@ the same position, one gets the link. No link is ever changed or deleted.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from compactor.core.documents.landing import EmptySeen, FirstLanding, LandedLink, LogOrigin
-from compactor.core.errors import ObjectNotFound, RecordUnreadable
+from compactor.core.errors import ObjectNotFound
 from compactor.core.layout import base_name
 from compactor.core.logs.names import KAFKA, KINESIS, LogGap, LogName
 from compactor.core.map_ordered import map_ordered
@@ -224,10 +223,9 @@ class LogChains:
 
     def _seen(self, place: PartitionPlace, after: str) -> datetime | None:
         """When a partition was found to have no record after a position. An unreadable note counts as missing."""
-        with suppress(RecordUnreadable):  # without it, a gap may be reported that does not exist
-            found = EmptySeen.find(self.state.store, self._seen_uri(place))
-            return found.at if found is not None and found.after == after else None
-        return None
+        # Without it, a gap may be reported that does not exist.
+        found = EmptySeen.find_readable(self.state.store, self._seen_uri(place))
+        return found.at if found is not None and found.after == after else None
 
     def _logs(self) -> Iterator[LogName]:
         store = self.state.store

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from compactor.core.documents.landing import LandingProgress
-from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.errors import CompactorError
 from compactor.core.logs.names import LogName
 from compactor.core.text.formatting import count, shown_seconds
 from compactor.ledger.state import State
@@ -18,9 +18,7 @@ from compactor.ledger.state import State
 
 def progress_of(state: State, log: LogName) -> LandingProgress | None:
     """The latest note on a log; None if there is none, or if it is unreadable."""
-    with suppress(RecordUnreadable):
-        return LandingProgress.find(state.store, _uri(state, log), "progress")
-    return None
+    return LandingProgress.find_readable(state.store, _uri(state, log))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from compactor.core.documents.table_records import BatchedManifest, TableProgress
-from compactor.core.errors import CompactorError, RecordUnreadable
+from compactor.core.errors import CompactorError
 from compactor.core.layout import base_name
 from compactor.ledger.state import State
 
@@ -62,9 +62,7 @@ class ProgressNotes:
 
 def read_progress(state: State, shard: int) -> TableProgress | None:
     """The progress of a shard's job; None without a readable record."""
-    with suppress(RecordUnreadable):
-        return TableProgress.find(state.store, state.layout.table_progress(shard), "progress")
-    return None
+    return TableProgress.find_readable(state.store, state.layout.table_progress(shard))
 
 
 def note_working(state: State) -> None:
