@@ -4,7 +4,6 @@ Reports all faults of a schema file at once.
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +24,7 @@ from compactor.schema.schema import (
     SchemaVersion,
     column_name,
 )
-from compactor.settings.settings import Settings
+from compactor.settings.settings import Settings, parse_toml
 
 MAX_NEW_COLUMNS_PER_DAY = 1000
 """So many columns a producer gone wrong may add to the table of a job before a person sees it."""
@@ -202,12 +201,7 @@ def _tables(data: bytes, uri: str, max_columns: int) -> tuple[list[Mapping[str, 
     Raises:
         SettingsError: The file is not TOML.
     """
-    try:
-        document = tomllib.loads(data.decode())
-    except UnicodeDecodeError as exc:
-        raise SettingsError([f"{uri}: byte {exc.start} is not UTF-8 -> expected TOML"]) from exc
-    except (ValueError, RecursionError) as exc:
-        raise SettingsError([f"{uri}: {exc} -> expected TOML"]) from exc
+    document = parse_toml(data, uri)
     columns = document.pop("columns", [])
     faults = [f"{shown(name)}: unknown key -> expected only [[columns]]" for name in document]
     if not isinstance(columns, list) or not all(isinstance(table, dict) for table in columns):

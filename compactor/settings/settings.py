@@ -444,7 +444,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
-    """Parse the bytes of a settings file; messages call it `where`.
+    """Parse the bytes of a settings file or a schema file; messages call it `where`.
 
     Raises:
         SettingsError: The bytes are not TOML in UTF-8.
