@@ -1,7 +1,7 @@
 """Summarises a run from its batches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from compactor.core.distributions import Distribution, distribution_of
 from compactor.core.documents.changes import Commit, DeadLetter
@@ -85,19 +85,6 @@ class ManifestsUnfinished(TryAgainError):
         super().__init__(f"{len(failures)} manifests are not done; manifest {manifest_id}: {error}")
 
 
-_FIGURES = (
-    "committed",
-    "dead_lettered",
-    "quarantined_files",
-    "records",
-    "rejected_lines",
-    "input_files",
-    "input_bytes",
-    "output_bytes",
-    "output_files",
-)
-
-
 @dataclass(slots=True)
 class RunReport:
     """The results of a run.
@@ -162,8 +149,9 @@ class RunReport:
         self.stuck.update(other.stuck)
 
     def _add_figures(self, other: "RunReport") -> None:
-        for name in _FIGURES:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for each in fields(self):
+            if each.type is int:
+                setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def _add_result(self, result: Result) -> None:
         if not isinstance(result.outcome, Commit):

@@ -80,7 +80,6 @@ class TableCommits:
         publisher: Brings a visible manifest to done.
         notes: Shows the progress to users.
         commit_seconds: How long the first of them waits at most, while the catalog responds.
-        max_manifests: This many are committed at once, without waiting.
         max_waiting: While this many wait, no more manifests start.
         turns: Decide which run of several shards commits; None for a single run.
     """
@@ -91,7 +90,6 @@ class TableCommits:
     clock: Clock
     metrics: MetricsSink
     commit_seconds: float
-    max_manifests: int
     max_waiting: int
     turns: CommitTurns | None = None
     monotonic: Callable[[], float] = time.monotonic
@@ -143,7 +141,7 @@ class TableCommits:
             self._under_way.result()  # raises the error that ends this process
             self._under_way = None
         is_due = self.monotonic() >= self._due
-        is_wanted = at_once or len(self._waiting) >= self.max_manifests or self.is_full()
+        is_wanted = at_once or len(self._waiting) >= self.committer.max_manifests or self.is_full()
         may_be_noted = self.turns is not None
         if (is_due and (self._waiting or may_be_noted)) or (is_wanted and self._waiting and not self._failures):
             self._under_way = self._pool.submit(self._commit, is_wanted)

@@ -148,7 +148,6 @@ def table_commits(app: App, publisher: "Publisher", leads: Callable[[], bool] | 
         clock=app.clock,
         metrics=app.metrics,
         commit_seconds=table.commit_seconds,
-        max_manifests=MANIFESTS_PER_COMMIT,
         max_waiting=MOST_WAITING_MANIFESTS,
     )
 
