@@ -1,19 +1,21 @@
-"""The process that builds manifests: takes announcements from stdin in batches, as Lambda passes them to functions.
+"""The process that builds manifests: takes announcements in batches, as Lambda passes them to functions.
 
-python -m bench.sustained.building --config FILE --report FILE
+python -m bench.sustained.building --config FILE --report FILE [--queue URL --end FILE --claims FILE]
+
+Without a queue it takes them from stdin, until that ends.
 """
 
 import json
 import sys
-import threading
 import time
 from argparse import ArgumentParser
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.sustained.messages import read_announcement
+from bench.sustained.messages import Inbox, Message, PipedInbox, QueueInbox, read_announcement
+from compactor.adapters.local.sqlite.claims import SqliteClaims
+from compactor.core.ports import ClaimTable
 from compactor.settings.settings import Settings, load_settings
 from compactor.sources.events.builder import Builder
 from compactor.sources.events.sealer import SEAL_INTERVAL_SECONDS
@@ -45,53 +47,13 @@ class Built:
     longest_call_seconds: float = 0.0
 
 
-class Inbox:
-    """A queue in memory, which takes messages however slow the builder is.
-
-    Args:
-        lines: The messages, as they arrive.
-    """
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = lines
-        self._waiting: deque[str] = deque()
-        self._changed = threading.Condition()
-        self._ended = False
-        threading.Thread(target=self._fill, name="inbox", daemon=True).start()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no message waits, and none will arrive."""
-        with self._changed:
-            return self._ended and not self._waiting
-
-    def take(self, most: int, window_seconds: float) -> list[str]:
-        """Take the next batch: the most that a call may have, or what arrives within the window."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or len(self._waiting) >= most, window_seconds)
-            return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
-
-    def give_back(self, messages: Iterable[str]) -> None:
-        """Return messages to the queue."""
-        with self._changed:
-            self._waiting.extend(messages)
-
-    def _fill(self) -> None:
-        for line in self._lines:
-            with self._changed:
-                self._waiting.append(line)
-                self._changed.notify()
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
-
-
 class Building:
     """Calls builder and sealer, each with new components, as in a function that starts cold.
 
     Args:
         settings: The settings of the job.
         inbox: The messages.
+        claims: Who has announced which file; None for those in the settings.
         window_seconds: How long a message waits for others.
         seal_seconds: The time between two calls of the sealer.
     """
@@ -101,10 +63,12 @@ class Building:
         settings: Settings,
         inbox: Inbox,
         *,
+        claims: ClaimTable | None = None,
         window_seconds: float = WINDOW_SECONDS,
         seal_seconds: float = SEAL_INTERVAL_SECONDS,
     ) -> None:
         self._settings = settings
+        self._claims = claims
         self._inbox = inbox
         self._window_seconds = window_seconds
         self._seal_seconds = seal_seconds
@@ -126,12 +90,16 @@ class Building:
                 if not waiting and self._inbox.is_over:
                     return self._built
 
-    def _build(self, messages: list[str]) -> None:
+    def _build(self, messages: Sequence[Message]) -> None:
         began = time.monotonic()
-        components = App(self._settings)
-        report = _builder(components).build({str(number): message for number, message in enumerate(messages)})
+        components = App(self._settings, claims=self._claims)
+        report = _builder(components).build({str(number): message.body for number, message in enumerate(messages)})
         components.metrics.emit(report.figures[""])
-        self._inbox.give_back(messages[int(number)] for number in report.failed)
+        again = {int(number) for number in report.failed}
+        self._inbox.settle(
+            [message for number, message in enumerate(messages) if number not in again],
+            [messages[number] for number in again],
+        )
         self._built.messages += report.messages - len(report.failed)
         self._built.returned += len(report.failed)
         self._count(len(report.plans[""].manifests), began)
@@ -139,7 +107,7 @@ class Building:
     def _seal(self) -> int:
         """Call the sealer; returns the number of pending parts that still wait."""
         began = time.monotonic()
-        components = App(self._settings)
+        components = App(self._settings, claims=self._claims)
         report = planning.sealer(components).seal()
         components.metrics.emit(report.figures)
         self._count(len(report.manifests), began)
@@ -156,13 +124,19 @@ def _builder(components: App) -> Builder:
 
 
 def main() -> None:
-    """Build from stdin until its end, and write a report."""
+    """Build until no message is left and none will come, and write a report."""
     parser = ArgumentParser()
     for name in ("--config", "--report"):
         parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--end", type=Path)
+    parser.add_argument("--queue", default="")
+    parser.add_argument("--claims", type=Path)
     given = parser.parse_args()
     configure_logs(as_json=True)
-    built = Building(load_settings(given.config, {}), Inbox(sys.stdin)).run()
+    settings = load_settings(given.config, {})
+    inbox = QueueInbox(given.queue, settings.aws.region, given.end) if given.queue else PipedInbox(sys.stdin)
+    claims = SqliteClaims(str(given.claims)) if given.claims else None
+    built = Building(settings, inbox, claims=claims).run()
     given.report.write_text(json.dumps(asdict(built)))
 
 

@@ -31,7 +31,7 @@ def started(
         stdin: As in `subprocess.Popen`.
         stdout: As in `subprocess.Popen`; None for the log.
     """
-    with log.open("w") as said:
+    with log.open("a") as said:
         # It has its own session: Ctrl-C reaches only the benchmark, which then ends everything in order.
         child = subprocess.Popen(
             [sys.executable, "-m", *module],
@@ -59,7 +59,7 @@ class Watch:
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         self.peak_bytes = 0
-        self._roots = {name: psutil.Process(pid) for name, pid in roots.items()}
+        self._roots = [(name, psutil.Process(pid)) for name, pid in roots.items()]
         self._seconds: dict[tuple[str, int, float], float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="watch", daemon=True)
@@ -72,6 +72,10 @@ class Watch:
     def __exit__(self, *exception: object) -> None:
         self._stop.set()
         self._thread.join()
+
+    def follow(self, name: str, pid: int) -> None:
+        """Watch another process, as a further one of its part."""
+        self._roots.append((name, psutil.Process(pid)))
 
     def processor_seconds(self) -> dict[str, float]:
         """The processor time of each part of the job at the last sample, with processes that have ended."""
@@ -86,7 +90,7 @@ class Watch:
 
     def _sample(self) -> None:
         memory = 0
-        for name, root in self._roots.items():
+        for name, root in list(self._roots):
             # The processes that were started here are parts of their own.
             of_part = [root] if root.pid == os.getpid() else family(root)
             for process in of_part:

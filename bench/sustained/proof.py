@@ -1,6 +1,6 @@
 """Verifies each finished manifest and then deletes its files, so that the disk holds only a few manifests."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,12 +49,14 @@ class Prover:
     Args:
         app: Reads the records of the job.
         lines_by_source: The number of lines of each ready-made file, by its name.
+        path_of: The path of an input file on this machine.
     """
 
-    def __init__(self, app: App, lines_by_source: Mapping[str, int]) -> None:
+    def __init__(self, app: App, lines_by_source: Mapping[str, int], path_of: Callable[[str], Path] = Path) -> None:
         self.proved = Proved()
         self._app = app
         self._lines_by_source = lines_by_source
+        self._path_of = path_of
         self._seen: set[str] = set()
 
     def check(self) -> None:
@@ -92,7 +94,7 @@ class Prover:
             self._count(commit)
             self._app.store.delete(file.final for file in (*commit.outputs, *commit.rejects))
             for file in commit.files:
-                Path(file.uri).unlink()  # the store would delete the folder too, and the feeder still uses it
+                self._path_of(file.uri).unlink()  # the store would delete the folder too, and the feeder still uses it
 
     def _faults(self, key: ManifestKey) -> Iterator[str]:
         """The faults that verification finds, and those that only the ready-made files show."""

@@ -72,6 +72,8 @@ def figures(flow: Flow, result: Result, verdict: Verdict) -> dict[str, Any]:
         "rows": proved.rows,
         "rejected_lines": proved.rejected_lines,
         "blank_lines": proved.blank_lines,
+        "kills": result.kills,
+        "resizes": result.resizes,
         "builder_calls": result.built.calls,
         "longest_builder_call_seconds": result.built.longest_call_seconds,
         "faults": list(verdict.faults),
@@ -97,6 +99,7 @@ def fields(flow: Flow, result: Result, verdict: Verdict) -> Iterator[tuple[str, 
         "cores in use",
         ", ".join(f"{part} {share:.2f}" for part, share in (*shares, ("machine", result.machine_share))),
     )
+    yield "trouble", f"{result.kills} kills, {result.resizes} changes of the number of processes"
     yield "peak memory", f"{result.peak_memory_bytes / 2**20:,.0f} MiB of all processes together"
     calls = f"{built.calls} calls, the longest {built.longest_call_seconds:.1f} s, {built.returned} messages again"
     yield "builder", f"{built.manifests} manifests in {calls}"

@@ -14,10 +14,10 @@ pytest.importorskip("psutil")
 import psutil
 
 from bench.measure import family
-from bench.sustained.building import Building, Built, Inbox
-from bench.sustained.feeder import Fed, feed, source_name
+from bench.sustained.building import Building, Built
+from bench.sustained.feeder import Fed, Target, feed, source_name
 from bench.sustained.flow import Flow, Passage
-from bench.sustained.messages import read_announcement
+from bench.sustained.messages import Message, PipedInbox, read_announcement
 from bench.sustained.processes import Watch, started
 from bench.sustained.proof import Proved, Prover
 from bench.sustained.report import fields, figures, judge
@@ -58,7 +58,13 @@ def messages(tmp_path: Path) -> list[str]:
         (tmp_path / "ready" / name).write_bytes(GOOD)
     told: list[str] = []
     rate = len(GOOD) / 0.02
-    fed = feed(tmp_path / "ready", tmp_path / "raw", DAY, bytes_per_second=rate, seconds=0.1, tell=told.append)
+    store, etags = LocalStore(), {}
+    for path in (tmp_path / "ready").iterdir():
+        info = store.stat(str(path))
+        assert info is not None
+        etags[path.name] = info.etag or ""
+    target = Target(tmp_path / "raw", str(tmp_path / "raw"), DAY)
+    fed = feed(tmp_path / "ready", etags, target, bytes_per_second=rate, seconds=0.1, tell=told.append)
     assert (fed.files, fed.bytes) == (5, 5 * len(GOOD))
     assert 0.1 <= fed.seconds < 5
     return told
@@ -84,7 +90,7 @@ def build(app: App, messages: list[str]) -> Built:
             time.sleep(0.01)
         yield from messages[3:]
 
-    return Building(app.settings, Inbox(lines()), window_seconds=0.05, seal_seconds=0.4).run()
+    return Building(app.settings, PipedInbox(lines()), window_seconds=0.05, seal_seconds=0.4).run()
 
 
 def test_what_is_fed_is_built_and_proved_and_removed(app: App, messages: list[str], tmp_path: Path) -> None:
@@ -148,10 +154,10 @@ def test_a_file_that_is_lost_or_left_or_doubled_is_told(app: App, messages: list
 
 def test_failed_messages_come_again(app: App, messages: list[str]) -> None:
     """An unreadable message returns to the queue, and the others are built."""
-    inbox = Inbox(["{", *messages])
+    inbox = PipedInbox(["{", *messages])
     building = Building(app.settings, inbox, window_seconds=0.01, seal_seconds=0.05)
     building._build(inbox.take(6, 5))
-    assert inbox.take(6, 0) == ["{"]
+    assert inbox.take(6, 0) == [Message("{")]
     assert (building._built.messages, building._built.returned) == (5, 1)
 
 
