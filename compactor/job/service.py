@@ -201,6 +201,7 @@ class Service:
                     break
                 self.on_turn()
                 self._collect()
+                self.heartbeat.note_work(is_idle=self._is_idle())
                 if not once:
                     self.tasks.step()
                 if once and self._is_blocked():  # the stream waits for room, and no commit will make any

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
+from compactor.core.documents.records import LIFE_SECONDS
 from compactor.core.errors import CompactorError
 from compactor.core.layout import id_from_name
 from compactor.core.rules.sharding import Shard, taker
-from compactor.ledger.heartbeat import LIFE_SECONDS, Runs, runs_of_shards, works_alone
+from compactor.ledger.heartbeat import Runs, runs_of_shards, works_alone
 from compactor.telemetry.logs import log_event
 
 REFRESH_SECONDS = 5.0

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from compactor.core.documents.records import RunHeartbeat
+from compactor.core.documents.records import LIFE_SECONDS, RunHeartbeat
 from compactor.core.errors import CompactorError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import Clock, ObjectStore, Processes, ProcessName
@@ -54,8 +54,10 @@ def works_alone(living: Iterable[RunHeartbeat]) -> bool:
 
 
 HEARTBEAT_INTERVAL_SECONDS = 10.0
-LIFE_SECONDS = 40.0
-"""A run without a heartbeat for this long counts as dead: three heartbeats may be late or lost."""
+"""Until a run counts as dead, three heartbeats may be late or lost."""
+
+IDLE_TIMES = 6
+"""A run without work writes this many times less often, and lives this many times longer."""
 
 FORGET_SECONDS = 3600.0
 
@@ -100,7 +102,7 @@ class Runs:
         return (beat is not None and beat.is_stopping) or self.asked_to_stop_at(run_id) is not None
 
     def ask_to_stop(self, run_id: str) -> None:
-        """Ask a run to end after the manifests in flight; it checks every `HEARTBEAT_INTERVAL_SECONDS`."""
+        """Ask a run to end after the manifests in flight; it checks at each heartbeat."""
         self.store.put(self.layout.stop_request(run_id), b"{}")
 
     def asked_to_stop_at(self, run_id: str) -> datetime | None:
@@ -126,7 +128,7 @@ class Runs:
                 yield beat, info.modified_at
 
     def _is_fresh(self, beat: RunHeartbeat, written_at: datetime) -> bool:
-        if (self.clock.now() - written_at).total_seconds() > LIFE_SECONDS:
+        if (self.clock.now() - written_at).total_seconds() > beat.life_seconds:
             return False
         return not self.processes.is_gone(ProcessName(beat.host, beat.process_id))
 
@@ -154,6 +156,7 @@ class Heartbeat:
     _ended: threading.Event = field(init=False, default_factory=threading.Event)
     _woken: threading.Event = field(init=False, default_factory=threading.Event)
     _is_stopping: bool = field(init=False, default=False)
+    _is_idle: bool = field(init=False, default=False)
     _thread: threading.Thread | None = field(init=False, default=None)
     _on_stop_request: Callable[[], None] = field(init=False, default_factory=lambda: lambda: None)
 
@@ -163,6 +166,15 @@ class Heartbeat:
     def on_stop_request(self, stop: Callable[[], None]) -> None:
         """Register a function to call when this run is asked to end."""
         self._on_stop_request = stop
+
+    def note_work(self, *, is_idle: bool) -> None:
+        """Note whether the run has work. With the first work after a rest it writes at once.
+
+        A shard writes often in any case: others take over from it as soon as it counts as dead.
+        """
+        was_idle, self._is_idle = self._is_idle, is_idle and not self.shard
+        if was_idle and not is_idle:
+            self._woken.set()
 
     def note_stopping(self) -> None:
         """Write at once that this run was asked to end. Safe to call from a signal handler."""
@@ -192,14 +204,16 @@ class Heartbeat:
             log_event("run.heartbeat_left", error=exc)
 
     def _go_on(self) -> None:
+        times = 1
         while True:
-            self._woken.wait(HEARTBEAT_INTERVAL_SECONDS)
+            self._woken.wait(times * HEARTBEAT_INTERVAL_SECONDS)
             self._woken.clear()
             if self._ended.is_set():
                 return
-            self._write_heartbeat()
+            times = IDLE_TIMES if self._is_idle else 1
+            self._write_heartbeat(times)
 
-    def _write_heartbeat(self) -> None:
+    def _write_heartbeat(self, times: int = 1) -> None:
         begun_at = self.clock.now()
         beat = RunHeartbeat(
             run_id=self.run_id,
@@ -210,6 +224,7 @@ class Heartbeat:
             heartbeat_at=begun_at,
             is_stopping=self._is_stopping,
             shard=self.shard,
+            life_seconds=times * LIFE_SECONDS,
         )
         try:
             self.store.put(self.layout.run(self.run_id), beat.to_json())

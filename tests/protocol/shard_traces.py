@@ -10,12 +10,12 @@ from typing import Any
 
 from compactor.core.crash_points import CrashPoint
 from compactor.core.documents.changes import Commit
-from compactor.core.documents.records import Attempt
+from compactor.core.documents.records import LIFE_SECONDS, Attempt
 from compactor.core.layout import ManifestKey
 from compactor.core.ports import ProcessName
 from compactor.core.rules.sharding import Shard, taker
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
-from compactor.ledger.heartbeat import LIFE_SECONDS, Heartbeat, Runs
+from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.wiring import streaming
 from tests.protocol.configurations import Configuration, shards
 from tests.protocol.traces import Shared, Trace, seen

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, PositiveFloat
 
 from compactor.core.documents.document import Document, ManifestRecord
 from compactor.core.documents.manifest import FileRange, Manifest, ManifestFile
@@ -27,6 +27,9 @@ class FileStatus(StrEnum):
     DEFERRED = "deferred"
     OVER_BUDGET = "over_budget"
 
+
+LIFE_SECONDS = 40.0
+"""A run with work that wrote no heartbeat for this long counts as dead."""
 
 NEEDS_OPERATOR = frozenset(set(FileStatus) - {FileStatus.COMPACTED, FileStatus.CHANGED})
 """Statuses of quarantined files. A changed file is not quarantined, because an event announces its new version.
@@ -322,6 +325,7 @@ class RunHeartbeat(Document):
         release: The compactor's release; may be empty.
         is_stopping: The run was asked to end: if it dies now, no manifest is to blame.
         shard: Empty if the run takes all manifests.
+        life_seconds: How long it counts as alive after this. An idle run writes less often.
     """
 
     run_id: str
@@ -332,6 +336,7 @@ class RunHeartbeat(Document):
     heartbeat_at: datetime
     is_stopping: bool = False
     shard: str = ""
+    life_seconds: PositiveFloat = LIFE_SECONDS
 
 
 class LastRun(Document):

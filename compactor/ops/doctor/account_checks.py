@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from compactor.core.documents.records import LIFE_SECONDS
 from compactor.core.errors import CompactorError
 from compactor.core.ports import Clock
 from compactor.core.text.formatting import count
-from compactor.ledger.heartbeat import LIFE_SECONDS
 from compactor.ops.doctor.findings import Absent, Account, CheckEnded, Finding, fault, ok, skipped, warning
 
 SIGNATURE_SECONDS = 300.0

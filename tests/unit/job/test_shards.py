@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compactor.adapters.listed_manifests import ListedManifests
 from compactor.core.crash_points import CrashPoint
-from compactor.core.documents.records import RunHeartbeat
+from compactor.core.documents.records import LIFE_SECONDS, RunHeartbeat
 from compactor.core.errors import AccessError
 from compactor.core.layout import Layout, base_name
 from compactor.core.ports import ObjectStore, ProcessName
@@ -20,7 +20,7 @@ from compactor.job.results import Ending
 from compactor.job.road import LEFT_SECONDS
 from compactor.job.service import Service
 from compactor.job.shards import JOIN_SECONDS, REFRESH_SECONDS, ShardShare
-from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, LIFE_SECONDS, Runs
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
 from compactor.wiring import streaming
 from tests.support.fakes import FaultyStore, ListSource
 from tests.support.harness import GOOD, DiedError, Harness, dying_at

@@ -3,14 +3,16 @@
 import subprocess
 import sys
 import threading
+import time
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 
 import pytest
 
 from compactor.adapters.local.machine import MachineProcesses
+from compactor.core.documents.records import LIFE_SECONDS
 from compactor.core.ports import ProcessName
-from compactor.ledger.heartbeat import FORGET_SECONDS, LIFE_SECONDS, Heartbeat, Runs, StoreClock
+from compactor.ledger.heartbeat import FORGET_SECONDS, IDLE_TIMES, Heartbeat, Runs, StoreClock
 from tests.support.fakes import FaultyStore
 from tests.support.harness import Harness
 from tests.support.logged import events_logged
@@ -199,3 +201,27 @@ def test_a_slow_answer_does_not_set_the_clock_back() -> None:
     store = Late(harness.store)
     with Heartbeat(store, harness.layout, clock, "a", ProcessName("here", 1), learn_time=clock.learn):
         assert clock.now() == harness.clock.now()
+
+
+@pytest.mark.parametrize(("shard", "times"), [("", IDLE_TIMES), ("1/2", 1)], ids=["whole", "of a shard"])
+def test_an_idle_run_writes_less_often_and_at_once_when_work_comes(
+    monkeypatch: pytest.MonkeyPatch, shard: str, times: int
+) -> None:
+    """An idle run lives longer by its own record; a shard does not, and the first work shortens it again."""
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.01)
+    harness = Harness()
+    beat = Heartbeat(harness.store, harness.layout, harness.clock, "a", ProcessName("here", 1), shard=shard)
+
+    def wait_for(life_seconds: float) -> None:
+        until = time.monotonic() + 60
+        while runs(harness).living()[0].life_seconds != life_seconds:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    with beat:
+        wait_for(LIFE_SECONDS)
+        beat.note_work(is_idle=True)
+        wait_for(times * LIFE_SECONDS)
+        monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 60.0)
+        beat.note_work(is_idle=False)
+        wait_for(LIFE_SECONDS)

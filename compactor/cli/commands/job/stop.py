@@ -11,7 +11,7 @@ from compactor.cli.parameters import FiniteRange, destination_argument
 from compactor.cli.ui.failures import ExitCode, say
 from compactor.cli.ui.output import print_result
 from compactor.cli.ui.terminal import echo
-from compactor.core.documents.records import RunHeartbeat
+from compactor.core.documents.records import LIFE_SECONDS, RunHeartbeat
 from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, Runs
 from compactor.wiring.app import App
 
@@ -80,8 +80,9 @@ def _living(runs: Runs, beats: list[RunHeartbeat]) -> list[RunHeartbeat]:
 def _show(stopped: Stopped, *, waited: bool) -> None:
     if not stopped.asked:
         echo("No job is running.")
-    asked_to_stop = f"was asked to stop; it will see the request within {HEARTBEAT_INTERVAL_SECONDS:g} s"
     for heartbeat in stopped.asked:
+        seconds = HEARTBEAT_INTERVAL_SECONDS * heartbeat.life_seconds / LIFE_SECONDS  # an idle run looks less often
+        asked_to_stop = f"was asked to stop; it will see the request within {seconds:g} s"
         end = "still runs" if heartbeat in stopped.running else "has ended" if waited else asked_to_stop
         echo(f"run {heartbeat.run_id}, since {heartbeat.started_at:%Y-%m-%d %H:%M:%S} UTC: {end}")
     if stopped.running:
