@@ -1,13 +1,30 @@
-"""Finds new manifests by listing the watched prefix, without Spark."""
+"""Finds new manifests by listing the watched prefix, without Spark: now and then, or when a queue tells of new ones."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
+from compactor.core.errors import CompactorError
 from compactor.core.layout import is_delivery, is_seen_by_stream
 from compactor.core.ports import ObjectStore
 from compactor.core.rules.shares import in_turns
+from compactor.telemetry.logs import log_event
+
+UNTOLD_SECONDS = 300.0
+"""How long to wait for the queue before listing anyway: S3 may lose an event, or send it late."""
+
+
+class Bell(Protocol):
+    """Rings when there may be new manifests, even if there are none."""
+
+    def wait(self) -> bool:
+        """Wait some seconds for it to ring; return whether it did.
+
+        Raises:
+            CompactorError: It is out of order.
+        """
 
 
 @dataclass
@@ -16,15 +33,18 @@ class ListedManifests:
 
     If many manifest names differ only in numbers, the others still get at least every second turn.
 
-    The watched folder ends with `/`. After a listing without new manifests it pauses for `poll_seconds`.
+    The watched folder ends with `/`. After a listing without new manifests it pauses for `poll_seconds`, or with a
+    `bell` until that rings, but for no longer than `UNTOLD_SECONDS`.
     """
 
     store: ObjectStore
     folder: str
     batch_size: int = 8
     poll_seconds: float = 2
+    bell: Bell | None = None
 
     def __post_init__(self) -> None:
+        self._woken = threading.Event()
         self._stopped = threading.Event()
         self._ended = threading.Event()
         self._idle = threading.Event()
@@ -32,11 +52,16 @@ class ListedManifests:
         self._thread: threading.Thread | None = None
 
     def start(self, on_batch: Callable[[Sequence[str]], None], *, once: bool) -> None:
-        for event in (self._stopped, self._ended, self._idle):
+        for event in (self._ended, self._idle):
             event.clear()
+        self._stopped = threading.Event()  # an earlier listener keeps its own
         self._error = None
         self._thread = threading.Thread(target=partial(self._run, on_batch, once=once), name="manifests", daemon=True)
         self._thread.start()
+        if self.bell is not None and not once:
+            threading.Thread(
+                target=self._listen, args=(self.bell, self._stopped), name="manifest queue", daemon=True
+            ).start()
 
     def wait(self, timeout_seconds: float) -> bool:
         ended = self._ended.wait(timeout_seconds)
@@ -49,6 +74,7 @@ class ListedManifests:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._woken.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -67,6 +93,7 @@ class ListedManifests:
     def _batches(self, *, once: bool) -> Iterator[Sequence[str]]:
         seen: frozenset[str] = frozenset()
         while not self._stopped.is_set():
+            self._woken.clear()  # before the listing, which then finds what it rang for
             listed = frozenset(self._names())
             # Only names still listed are remembered: a finished manifest leaves the prefix.
             fresh, seen = in_turns(sorted(listed - seen)), listed
@@ -78,7 +105,23 @@ class ListedManifests:
                 return
             else:
                 self._idle.set()
-                self._stopped.wait(self.poll_seconds)
+                if self._stopped.is_set():  # perhaps before the clearing
+                    return
+                self._woken.wait(self.poll_seconds if self.bell is None else UNTOLD_SECONDS)
+
+    def _listen(self, bell: Bell, stopped: threading.Event) -> None:
+        """Wake the listing whenever the bell rings. If it is out of order, list as often as without one."""
+        is_broken = False
+        while not stopped.is_set():
+            try:
+                has_rung, is_broken = bell.wait(), False
+            except CompactorError as exc:
+                if not is_broken:
+                    log_event("manifests.queue_failed", error=exc)
+                has_rung = is_broken = True
+                stopped.wait(self.poll_seconds)
+            if has_rung:
+                self._woken.set()
 
     def _names(self) -> Iterator[str]:
         for info in self.store.list(self.folder):

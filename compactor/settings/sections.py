@@ -211,6 +211,10 @@ class Stream(Section):
         '"auto" uses Spark if pyspark and Java are installed',
     )
     trigger_interval_seconds: Seconds = _key(10, "interval between micro-batches")
+    queue_url: QueueUrl = _key(
+        "",
+        "SQS queue of S3 events of new manifests: one job without Spark lists them when it rings; empty: at intervals",
+    )
     manifests_in_flight: int = _key(2, "manifests processed at the same time", ge=1, le=1000)
     max_attempts: int = _key(3, "failed attempts after which a manifest becomes a dead letter", ge=2, le=1000)
 

@@ -393,6 +393,11 @@ CATALOGUE: Mapping[str, LogEvent] = {
         {"stream": "its name", "error": _ERROR},
         OF_THE_ERROR,
     ),
+    "manifests.queue_failed": _warning(
+        "the queue of new manifests cannot be read; they are listed at intervals until it can",
+        {"error": _ERROR},
+        OF_THE_ERROR,
+    ),
     "manifests.of_no_stream": _warning(
         "manifests or pending parts predate the streams in the settings, and belong to none",
         {"objects": "how many", "first": "one of their URIs"},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.listed_manifests import Bell, ListedManifests
 from compactor.core.layout import is_seen_by_stream
 from compactor.core.logs.names import KAFKA, LogName
 from compactor.core.logs.ports import Partition
@@ -170,6 +170,7 @@ def threaded_service(app: App, threads: "int | FairThreads") -> Service:
         app.layout.manifests_folder,
         batch_size=stream.manifests_in_flight,
         poll_seconds=stream.trigger_interval_seconds,
+        bell=_bell(app),
     )
     workers = ThreadBinWorkers(
         app.store,
@@ -178,6 +179,18 @@ def threaded_service(app: App, threads: "int | FairThreads") -> Service:
         allowed_prefixes=app.settings.input.allowed_prefixes,
     )
     return service_on(app, engines.native_engine(app, workers), source)
+
+
+def _bell(app: App) -> Bell | None:
+    """The queue of new manifests; none for a shard or a stream: each message reaches only one of several readers."""
+    settings = app.settings
+    if not settings.stream.queue_url or not app.share.is_whole or settings.member:
+        return None
+    from compactor.adapters.aws.clients import sqs_client
+    from compactor.adapters.aws.messages import SqsBell
+
+    aws = settings.aws
+    return SqsBell(sqs_client(aws.region or None, aws.endpoint_url or None), settings.stream.queue_url)
 
 
 def service_on(app: App, engine: Engine, source: ManifestSource) -> Service:

@@ -10,7 +10,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from compactor.adapters.aws.clients import aws_client
-from compactor.adapters.aws.messages import SnsTopic, SqsQueue
+from compactor.adapters.aws.messages import SnsTopic, SqsBell, SqsQueue
 from compactor.control.snapshot import Notifier, Queue, QueueDepth
 from compactor.core.errors import AccessError
 from tests.support.aws_stand_in import REGION
@@ -98,6 +98,20 @@ def test_a_queue_that_does_not_exist(aws_endpoint: str) -> None:
     sqs = aws_client("sqs", REGION, aws_endpoint)
     with pytest.raises(AccessError, match="no-such-queue"):
         SqsQueue(sqs=sqs, cloudwatch=None, url=f"{aws_endpoint}/123456789012/no-such-queue").depth()
+
+
+def test_a_bell_rings_once_for_each_message(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each message is taken off the queue; without one the poll ends, and a queue that does not exist is an error."""
+    monkeypatch.setattr("compactor.adapters.aws.messages._POLL_SECONDS", 0)
+    sqs = aws_client("sqs", REGION, aws_endpoint)
+    url = sqs.create_queue(QueueName=f"manifests-{uuid.uuid4().hex}")["QueueUrl"]
+    bell = SqsBell(sqs, url)
+    assert not bell.wait()
+    sqs.send_message(QueueUrl=url, MessageBody="a manifest")
+    assert bell.wait()
+    assert SqsQueue(sqs=sqs, cloudwatch=None, url=url).depth() == QueueDepth(0, 0)
+    with pytest.raises(AccessError, match="no-such-queue"):
+        SqsBell(sqs, f"{aws_endpoint}/123456789012/no-such-queue").wait()
 
 
 Received = Callable[[], list[str]]

@@ -1,4 +1,4 @@
-"""Reads the depth and the age of an SQS queue, and sends notifications to an SNS topic."""
+"""Reads queues of SQS, and sends notifications to an SNS topic."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,6 +27,36 @@ def _subject(text: str) -> str:
     printable = "".join(letter if " " <= letter <= "~" else " " for letter in text)
     line = " ".join(printable.split()) or "compactor"
     return line if len(line) <= _SUBJECT_CHARACTERS else line[: _SUBJECT_CHARACTERS - 3] + "..."
+
+
+_POLL_SECONDS = 20  # the longest poll [SQS API, ReceiveMessage]
+_MESSAGES = 10  # the most in one response
+
+
+@dataclass(frozen=True, slots=True)
+class SqsBell:
+    """Rings with each message of a queue, such as S3's about new objects in a prefix. What they say does not matter.
+
+    Attributes:
+        client: A boto3 client for SQS.
+        url: The queue, which no other job may read.
+    """
+
+    client: Any
+    url: str
+
+    def wait(self) -> bool:
+        with translated(f"queue {self.url}"):
+            answer = self.client.receive_message(
+                QueueUrl=self.url, MaxNumberOfMessages=_MESSAGES, WaitTimeSeconds=_POLL_SECONDS
+            )
+            entries = [
+                {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
+                for number, message in enumerate(answer.get("Messages", ()))
+            ]
+            if entries:
+                self.client.delete_message_batch(QueueUrl=self.url, Entries=entries)
+        return bool(entries)
 
 
 _MEASURED_WITHIN = timedelta(minutes=15)

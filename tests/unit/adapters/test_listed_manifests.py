@@ -1,11 +1,15 @@
 """The watched prefix without Spark: every manifest that may be seen comes once, in batches, until told to stop."""
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from compactor.adapters.listed_manifests import ListedManifests
+from compactor.core.errors import AccessError
+from compactor.core.ports import ObjectInfo
+from tests.support.logged import events_logged
 from tests.support.memory_store import MemoryStore
 
 FOLDER = "/w/manifests/"
@@ -94,3 +98,64 @@ def test_an_error_of_a_batch_ends_the_stream(store: MemoryStore) -> None:
     source.start(on_batch, once=True)
     with pytest.raises(RuntimeError, match="the batch failed"):
         source.wait(WAIT_SECONDS)
+
+
+class HandBell:
+    """A bell that a test rings, or breaks."""
+
+    def __init__(self) -> None:
+        self.rung = threading.Event()
+        self.is_broken = False
+        self.waits = 0
+
+    def wait(self) -> bool:
+        self.waits += 1
+        if self.is_broken:
+            raise AccessError("queue: denied")
+        has_rung = self.rung.wait(0.01)
+        self.rung.clear()
+        return has_rung
+
+
+class CountedStore(MemoryStore):
+    """Counts listings."""
+
+    listings = 0
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        self.listings += 1
+        return super().list(prefix)
+
+
+@pytest.mark.parametrize("is_broken", [False, True], ids=["rings", "is broken"])
+def test_a_bell_replaces_the_interval(is_broken: bool) -> None:
+    """With a bell the prefix is listed when it rings, and not in between; a broken one leaves the interval."""
+    store, bell, came = CountedStore(), HandBell(), threading.Event()
+    bell.is_broken = is_broken
+    source = ListedManifests(store, FOLDER, poll_seconds=0.01, bell=bell)
+    with events_logged("manifests.queue_failed") as failures:
+        source.start(lambda _: came.set(), once=False)
+        while bell.waits < 20 or not source.is_idle():
+            time.sleep(0.01)
+        listings = store.listings
+        assert (listings > 2) == is_broken
+        store.put(f"{FOLDER}a.json", b"{}")
+        bell.rung.set()
+        assert came.wait(WAIT_SECONDS)
+        source.stop()
+    assert len(failures) == (1 if is_broken else 0)
+
+
+def test_a_stopped_source_does_not_wait_for_its_bell() -> None:
+    """A stop ends the pause at once, and a source that is started again listens anew."""
+    store, bell, came = MemoryStore(), HandBell(), threading.Event()
+    source = ListedManifests(store, FOLDER, bell=bell)
+    for _ in range(2):
+        source.start(lambda _: came.set(), once=False)
+        while not source.is_idle():
+            time.sleep(0.01)
+        began = time.monotonic()
+        source.stop()
+        assert time.monotonic() - began < WAIT_SECONDS
+        store.put(f"{FOLDER}a.json", b"{}")
+    assert came.wait(WAIT_SECONDS)
