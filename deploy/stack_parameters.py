@@ -36,6 +36,8 @@ def settings_parameters(settings: Settings) -> dict[str, str]:
         "Environment": settings.metrics.environment,
         "JobName": control.job_name,
         "MetricNamespace": settings.metrics.namespace,
+        "MetricDetail": settings.metrics.detail,
+        "ManifestQueueIsUsed": "yes" if settings.stream.queue_url else "no",
         "WorkBucketName": _bucket_and_key(paths.manifests)[0],
         "StagingBucketName": _bucket_and_key(paths.staging)[0],
         "LakeBucketName": _bucket_and_key(paths.output)[0],
@@ -143,6 +145,9 @@ def _faults(settings: Settings) -> list[str]:
             ),
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
+            f"stream.queue_url: empty, or the URL of {settings.control.job_name}-manifests, which the stack makes": (
+                settings.stream.queue_url.rpartition("/")[2] in {"", f"{settings.control.job_name}-manifests"}
+            ),
             "kafka.clusters: secrets as secretsmanager:ARN: Glue offers neither variables nor files for them": (
                 not any(
                     value.startswith(("env:", "file:"))

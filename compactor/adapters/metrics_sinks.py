@@ -8,17 +8,23 @@ from compactor.core.distributions import Distribution
 from compactor.core.ports import NO_DIMENSIONS, Clock, MetricsSink
 from compactor.settings.settings import Settings
 from compactor.telemetry.logs import log_event
+from compactor.telemetry.metrics import CATALOGUE
 
 
 def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) -> MetricsSink:
     """The sink in the settings.
 
-    A stream's metrics also count for its job, so that alarms cover all streams. So do a shard's, unless `sums_shards`
-    is false.
+    With `metrics.detail` "alarms", only what alarms need is sent. A stream's metrics also count for its job, so that
+    alarms cover all streams. So do a shard's, unless `sums_shards` is false.
 
     Raises:
         AccessError: AWS cannot be reached, for example because no region is set.
     """
+    sink = _whole_sink(settings, clock, sums_shards=sums_shards)
+    return sink if settings.metrics.detail == "all" else AlarmMetrics(sink)
+
+
+def _whole_sink(settings: Settings, clock: Clock, *, sums_shards: bool) -> MetricsSink:
     metrics, number = settings.metrics, settings.shard.number if settings.shard else None
     if metrics.sink == "log":
         shown = f"shard-{number}" if number else ""
@@ -37,6 +43,25 @@ def metrics_sink(settings: Settings, clock: Clock, *, sums_shards: bool = True) 
         sums_shards=sums_shards,
         clock=clock,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmMetrics:
+    """Passes on what an alarm of the deployment needs, to a sink that has its price for each metric and hour."""
+
+    sink: MetricsSink
+
+    def emit(self, values: Mapping[str, float | Distribution], about: Mapping[str, str] = NO_DIMENSIONS) -> None:
+        if needed := {name: value for name, value in values.items() if _is_needed(name, value)}:
+            self.sink.emit(needed, about)
+
+    def flush(self, timeout_seconds: float) -> bool:
+        return self.sink.flush(timeout_seconds)
+
+
+def _is_needed(name: str, value: float | Distribution) -> bool:
+    alarm = CATALOGUE[name].alarm if name in CATALOGUE else "none"
+    return alarm == "absence" or (alarm != "none" and value != 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,16 @@ import click
 
 from compactor.cli.parameters import FiniteRange
 from compactor.core.rules.sharding import MAX_SHARDS
-from compactor.cost.cost import REFERENCE_RATIO, Deployment, Estimate, Shape, estimate
+from compactor.cost.cost import (
+    REFERENCE_RATIO,
+    SMALL_WAIT_SECONDS,
+    SMALL_WINDOW_SECONDS,
+    WINDOW_SECONDS,
+    Deployment,
+    Estimate,
+    Shape,
+    estimate,
+)
 from compactor.cost.prices import (
     DPU_PER_WORKER,
     FIRST_REGION,
@@ -65,6 +74,12 @@ _OPTIONS = (
     click.option("--output-days", type=FiniteRange(0), default=365, help="Keep output for this many days."),
     click.option("--customer-key", is_flag=True, help="Add your own key, as KmsKey in the deployment."),
     click.option("--event-bridge", is_flag=True, help="Add EventBridge events, as for an existing bucket."),
+    click.option(
+        "--small",
+        is_flag=True,
+        help=f"Deploy for a small stream: BuilderWindowSeconds {SMALL_WINDOW_SECONDS:g}, builder.max_wait_seconds "
+        f'{SMALL_WAIT_SECONDS:g}, metrics.detail "alarms", and stream.queue_url.',
+    ),
     click.option(
         "--topic",
         type=click.Choice(get_args(Service)),
@@ -125,7 +140,9 @@ def priced_load(load: Load, options: Mapping[str, Any], settings: Settings | Non
     Raises:
         click.UsageError: An option conflicts with `--topic`.
     """
-    shape = shape_of(settings, options["engine"], ratio, options["shards"])
+    shape, is_small = shape_of(settings, options["engine"], ratio, options["shards"]), options["small"]
+    if is_small:
+        shape = replace(shape, max_wait_seconds=SMALL_WAIT_SECONDS)
     return estimate(
         load,
         priced_job(options, settings),
@@ -135,6 +152,9 @@ def priced_load(load: Load, options: Mapping[str, Any], settings: Settings | Non
             output_days=options["output_days"],
             has_key=options["customer_key"],
             uses_event_bridge=options["event_bridge"],
+            window_seconds=SMALL_WINDOW_SECONDS if is_small else WINDOW_SECONDS,
+            only_alarm_metrics=is_small or (settings is not None and settings.metrics.detail == "alarms"),
+            has_manifest_queue=is_small or (settings is not None and bool(settings.stream.queue_url)),
         ),
         prices_of(region_of(options, settings)),
         _topic(load, options),

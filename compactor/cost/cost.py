@@ -25,7 +25,8 @@ from compactor.cost.topic_cost import TopicInput, producer_lines, reader_items
 from compactor.cost.worker_needs import Needed
 from compactor.engines.engine import EngineName
 from compactor.job.shards import REFRESH_SECONDS
-from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS
+from compactor.ledger.heartbeat import HEARTBEAT_INTERVAL_SECONDS, IDLE_TIMES
+from compactor.ledger.ledger import RECENT_SLOTS
 from compactor.ledger.sizing import planned_files
 from compactor.ledger.sizing_history import KEPT_SECONDS
 from compactor.ndjson.files.object_reading import RANGE_BYTES
@@ -87,8 +88,20 @@ def of_streamed_output(size_bytes: int) -> Requests:
     return Requests(puts=1 if parts <= 1 else parts + 2)
 
 
-OF_HEARTBEATS = Requests(gets=2, puts=1) * (HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS)
-"""An hour of one run. Counted."""
+OF_HEARTBEAT = Requests(gets=2, puts=1)
+"""One heartbeat. Counted."""
+
+_BEATS_OF_A_MANIFEST = (
+    3  # in addition to those of an idle run: one at its start, and some while it is in flight. Assumed
+)
+
+
+def of_heartbeats(manifests: float, shards: int) -> Requests:
+    """An hour of runs, which rest between manifests unless they are shards."""
+    often = HOUR_SECONDS / HEARTBEAT_INTERVAL_SECONDS
+    if shards > 1:
+        return OF_HEARTBEAT * often * shards
+    return OF_HEARTBEAT * min(often, often / IDLE_TIMES + _BEATS_OF_A_MANIFEST * manifests)
 
 
 def of_shards(shards: int) -> Requests:
@@ -102,6 +115,9 @@ OF_TRIGGER = Requests(gets=20, puts=15)
 
 OF_LISTING = Requests(puts=1)
 """The same of a job without Spark, for up to 1,000 waiting manifests. Counted."""
+
+_POLL_SECONDS = 20.0  # of the queue of new manifests
+_UNTOLD_SECONDS = 300.0  # between listings without a new manifest, for a job with such a queue; a test compares both
 
 
 def of_conversion(manifests: float, outputs: float, files: float) -> Requests:
@@ -135,11 +151,18 @@ class Deployment:
     output_days: float = 365  # retention of output in days
     has_key: bool = False  # whether KmsKey is set
     uses_event_bridge: bool = False  # whether the input bucket already exists, or is in a different account
+    window_seconds: float = WINDOW_SECONDS  # how long the builder waits to fill a batch
+    only_alarm_metrics: bool = False  # whether metrics.detail is "alarms", without a dashboard
+    has_manifest_queue: bool = False  # whether stream.queue_url is set
 
 
-def builds_per_hour(events_per_hour: float) -> float:
+SMALL_WINDOW_SECONDS, SMALL_WAIT_SECONDS = 120.0, 300.0
+"""What a small stream should have as BuilderWindowSeconds and builder.max_wait_seconds."""
+
+
+def builds_per_hour(events_per_hour: float, window_seconds: float = WINDOW_SECONDS) -> float:
     """Builder calls: one per window of each poller, more if batches are full, none without events."""
-    by_window = min(events_per_hour, POLLERS * HOUR_SECONDS / WINDOW_SECONDS)
+    by_window = min(events_per_hour, POLLERS * HOUR_SECONDS / window_seconds)
     return max(by_window, events_per_hour / BATCH_MESSAGES)
 
 
@@ -173,16 +196,20 @@ NOT_COUNTED = (
 )
 
 # Assumed, not measured. The sealer and the control plane run every minute; the builder runs once per batch of events.
+# A sealer without work ends sooner.
 # Glue's own metrics are off, and cost nothing.
-FUNCTION_GB = 1.0  # for the largest function
+FUNCTION_GB, CONTROL_GB = 1.0, 0.5  # memory of builder and sealer, and of the control plane
 ALARMS = 16
 ALARMS_OF_A_SHARD = 4
-_BUILD_SECONDS, _SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 2.0
+_BUILD_SECONDS, _SEAL_SECONDS, _IDLE_SEAL_SECONDS, _CONTROL_SECONDS = 1.0, 2.0, 0.5, 2.0
 _EVENT_SECONDS = 0.004  # of a build, per event
-# S3 requests per call. Each function reads the settings, the control plane the summaries of 64 commits, too.
-_OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=3, puts=4), Requests(gets=6, puts=9), Requests(gets=69, puts=3)
-# Each builder and the sealer read them again every 5 minutes.
-_OF_SUMMARIES = Requests(gets=64, puts=1)
+# S3 requests per call, and more for each manifest. Each function reads the settings. A pending part is read in each
+# minute of its wait, and when it is sealed. Counted, but for those of the control plane.
+_OF_A_BUILD, _OF_A_SEAL, _OF_A_CHECK = Requests(gets=1, puts=2), Requests(gets=1, puts=1), Requests(gets=5, puts=3)
+_OF_A_MANIFEST, _GETS_OF_A_PART = Requests(puts=5), 3
+# Each builder and the sealer list the summaries of the latest commits every 5 minutes, the control plane in each call.
+# They read those that are new to them.
+_READERS = POLLERS + 2
 _READS_PER_HOUR = HOUR_SECONDS / KEPT_SECONDS
 _LOG_BYTES = 1000  # of a call with Lambda's own three lines, a micro-batch or a manifest
 _REPEATED_SHARE = 0.01  # share of events that S3 sends twice
@@ -301,11 +328,11 @@ def estimate(
     events = load.files_per_hour * (1 + _REPEATED_SHARE) if has_files else 0.0
     manifests = shape.manifests_per_hour(load)
     outputs = planned_files(round(load.bytes_per_hour / manifests), shape.ratio, shape.target_file_bytes)
-    s3 = [*_s3(load, shape, manifests, outputs, events, has_files=has_files)]
+    s3 = [*_s3(load, shape, deployment, manifests, outputs, events, has_files=has_files)]
     items: list[Item] = [
         *(reader_items(topic) if topic else ()),
         *s3,
-        *_services(load, shape, events, has_files=has_files),
+        *_services(load, shape, deployment, manifests, events, has_files=has_files),
         *_extras(events, sum(quantity for _, _, _, quantity, _ in s3), deployment),
     ]
     # The additional cost of a NAT gateway for a job in a VPC without a gateway endpoint for S3
@@ -328,17 +355,25 @@ def _share(load: Load, shape: Shape) -> int:
     return round(load.bytes_per_hour * shape.max_wait_seconds / HOUR_SECONDS)
 
 
-def _s3(load: Load, shape: Shape, manifests: float, outputs: int, events: float, *, has_files: bool) -> Iterator[Item]:
+def _s3(
+    load: Load, shape: Shape, deployment: Deployment, manifests: float, outputs: int, events: float, *, has_files: bool
+) -> Iterator[Item]:
     one_pass = of_inspected_file(load.file_bytes) * (load.files_per_hour if has_files else 0)
-    beats = OF_HEARTBEATS * shape.shards + of_shards(shape.shards)
+    beats = of_heartbeats(manifests, shape.shards) + of_shards(shape.shards)
     of_one = of_manifest_in_place(outputs) if shape.in_place else of_manifest(outputs)
-    builds = builds_per_hour(events)
+    builds = builds_per_hour(events, deployment.window_seconds)
     reads = min(builds, POLLERS * _READS_PER_HOUR) + _READS_PER_HOUR
-    functions = _OF_A_BUILD * builds + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60 + _OF_SUMMARIES * reads
+    functions = (
+        _OF_A_BUILD * builds
+        + (_OF_A_SEAL + _OF_A_CHECK * shape.shards) * 60
+        + _OF_A_MANIFEST * (manifests if has_files else 0)
+        + Requests(gets=builds * (_GETS_OF_A_PART + shape.max_wait_seconds / 60))
+        + Requests(gets=min(RECENT_SLOTS * (reads + 60), _READERS * manifests), puts=reads)
+    )
     sets: tuple[tuple[str, Basis, Requests], ...] = (
         ("compactor", "counted", of_one * manifests + one_pass + beats),
         _of_engine(load, shape, manifests, outputs),
-        ("listing", "counted", OF_LISTING * shape.triggers_per_hour)
+        ("listing", "counted", OF_LISTING * _listings_per_hour(shape, deployment, manifests))
         if shape.lists
         else ("stream", "assumed", OF_TRIGGER * shape.triggers_per_hour),
         ("functions", "assumed", functions),
@@ -349,28 +384,47 @@ def _s3(load: Load, shape: Shape, manifests: float, outputs: int, events: float,
         yield "S3", f"PUT, {who}", basis, requests.puts, "s3_put"
 
 
-def _services(load: Load, shape: Shape, events: float, *, has_files: bool) -> Iterator[Item]:
-    builds = builds_per_hour(events)
+def _listings_per_hour(shape: Shape, deployment: Deployment, manifests: float) -> float:
+    if not deployment.has_manifest_queue or shape.shards > 1:
+        return shape.triggers_per_hour
+    return min(shape.triggers_per_hour, HOUR_SECONDS / _UNTOLD_SECONDS + 2 * manifests)  # one finds it, one no more
+
+
+def _services(
+    load: Load, shape: Shape, deployment: Deployment, manifests: float, events: float, *, has_files: bool
+) -> Iterator[Item]:
+    builds = builds_per_hour(events, deployment.window_seconds)
     calls = builds + 2 * 60
-    seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + 60 * (_SEAL_SECONDS + _CONTROL_SECONDS * shape.shards)
+    sealing = min(60.0, manifests)  # calls of the sealer with work
+    seals_seconds = sealing * _SEAL_SECONDS + (60 - sealing) * _IDLE_SEAL_SECONDS
+    seconds = builds * _BUILD_SECONDS + events * _EVENT_SECONDS + seals_seconds
     # S3 sends events one by one; Lambda receives and deletes them in tens.
     if has_files:
-        yield "SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR, "sqs"
+        polls = HOUR_SECONDS / _POLL_SECONDS + 2 * manifests if deployment.has_manifest_queue else 0
+        yield "SQS", "requests", "assumed", events * 1.2 + _IDLE_POLLS_PER_HOUR + polls, "sqs"
         yield "DynamoDB", "claims written", "assumed", events, "dynamodb_write"
         yield "DynamoDB", "claims read", "assumed", events - load.files_per_hour, "dynamodb_read"
-    yield "Lambda", "GB-seconds", "assumed", seconds * FUNCTION_GB, "lambda_gb_second"
+    gb_seconds = seconds * FUNCTION_GB + 60 * _CONTROL_SECONDS * shape.shards * CONTROL_GB
+    yield "Lambda", "GB-seconds", "assumed", gb_seconds, "lambda_gb_second"
     yield "Lambda", "calls", "assumed", calls, "lambda_call"
     # With one set of dimensions, each metric in the catalogue is one billed metric.
-    of_all, shards = CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_LOGS, shape.shards if shape.shards > 1 else 0
+    of_all = CATALOGUE.keys() - ONLY_OF_PARTITIONS - ONLY_OF_LOGS
+    if deployment.only_alarm_metrics:  # those that tell of a fault are sent in few hours, and billed by the hour
+        of_all = {name for name in of_all if CATALOGUE[name].alarm in {"absence", "work"}}
+    shards = shape.shards if shape.shards > 1 else 0
     yield "CloudWatch", "metrics", "counted", len(of_all - ONLY_OF_STREAMS), "cloudwatch_metric"
     if shards:
         yield "CloudWatch", "shard metrics", "assumed", len(of_all) * shards, "cloudwatch_metric"
     yield "CloudWatch", "alarms", "assumed", ALARMS + ALARMS_OF_A_SHARD * shards, "cloudwatch_alarm"
-    yield "CloudWatch", "dashboards", "assumed", 1, "cloudwatch_dashboard"
-    yield "CloudWatch", "PutMetricData", "assumed", shape.triggers_per_hour + calls, "cloudwatch_request"
+    if not deployment.only_alarm_metrics:
+        yield "CloudWatch", "dashboards", "assumed", 1, "cloudwatch_dashboard"
+    # A run reports once in a minute without work, and what it finished; a builder no more than faults to alarms.
+    reports = min(shape.triggers_per_hour, 60 * shape.shards + manifests)
+    of_functions = calls - (builds if deployment.only_alarm_metrics else 0)
+    yield "CloudWatch", "PutMetricData", "assumed", reports + of_functions, "cloudwatch_request"
     if has_files:  # of the control plane, for the age of the oldest event
         yield "CloudWatch", "GetMetricData", "assumed", 60, "cloudwatch_query"
-    logged = (calls + shape.triggers_per_hour + shape.manifests_per_hour(load)) * _LOG_BYTES
+    logged = (calls + reports + manifests) * _LOG_BYTES
     yield "CloudWatch", "MB of logs", "assumed", logged / 1e6, "cloudwatch_log_mb"
 
 

@@ -78,6 +78,7 @@ class Ledger:
         self.run_id = run_id
         self._slot_lock = Lock()
         self._next_slot: int | None = None
+        self._ring: dict[ObjectInfo, RecentCommit] = {}  # what `_recent` read last
 
     def accepted(self, manifest_id: str) -> Accepted | None:
         """The record that binds an id; None if it is unbound."""
@@ -325,9 +326,14 @@ class Ledger:
                     self._store.put(uri, revised(known, outcome).to_json())
 
     def _recent(self) -> Iterator[tuple[str, RecentCommit]]:
-        uris = (info.uri for info in self._store.list(self._layout.recent_folder))
-        found = map_ordered(lambda uri: (uri, RecentCommit.find_readable(self._store, uri)), uris)
-        return ((uri, commit) for uri, commit in found if commit is not None)  # an unreadable one counts as lost
+        """The ring. A summary that was read before, and has the same version, is not read again."""
+        infos = list(self._store.list(self._layout.recent_folder))
+        kept = {info: self._ring[info] for info in infos if info in self._ring}
+        unread = [info for info in infos if info not in kept]
+        found = map_ordered(lambda info: (info, RecentCommit.find_readable(self._store, info.uri)), unread)
+        kept |= {info: commit for info, commit in found if commit is not None}  # an unreadable one counts as lost
+        self._ring = kept
+        return iter([(info.uri, kept[info]) for info in infos if info in kept])
 
     def listed(self, date: str | None = None) -> Iterator[tuple[ManifestKey, dict[str, datetime]]]:
         """Every manifest on record, or those of one date, each with its records as `records` gives them."""

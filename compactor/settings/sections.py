@@ -306,6 +306,9 @@ class Metrics(Section):
     sink: Literal["cloudwatch", "log", "none"] = _key(
         "log", '"cloudwatch" sends metrics there; "log" writes them to the log; "none" drops them'
     )
+    detail: Literal["all", "alarms"] = _key(
+        "all", '"alarms" sends only values that an alarm of the deployment needs, for a stream that costs little'
+    )
 
 
 class Spark(Section):

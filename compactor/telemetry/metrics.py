@@ -5,6 +5,10 @@ from typing import Literal
 
 Unit = Literal["Count", "Bytes", "Bytes/Second", "Seconds", "Percent", "None"]
 
+Alarm = Literal["none", "absence", "work", "fault"]
+"""What an alarm of the deployment needs of a metric: each value, as it also tells of absent ones, or those that are not
+zero: there are some whenever there is work, or only if something is wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -13,14 +17,15 @@ class Metric:
     meaning: str  # what it counts
     advice: str  # what to do when it moves
     unit: Unit = "Count"  # CloudWatch's unit; `None` for dollars, for which it has none
+    alarm: Alarm = "none"  # which values an alarm needs
 
 
 CATALOGUE = {
     "ManifestsCommitted": Metric("manifests committed or finished by the batch", "0 while work waits: read the log"),
     "ManifestsDeadLettered": Metric(
-        "manifests that became dead letters in the batch", "read failed/*.reason.json under paths.state"
+        "manifests that became dead letters in the batch", "read failed/*.reason.json under paths.state", alarm="fault"
     ),
-    "ManifestsStuck": Metric("manifests that need an operator", "read manifest.stuck in the log"),
+    "ManifestsStuck": Metric("manifests that need an operator", "read manifest.stuck in the log", alarm="fault"),
     "ManifestsRetrying": Metric(
         "manifests that failed and wait for their next attempt", "stays above 0: read manifest.failed in the log"
     ),
@@ -28,16 +33,16 @@ CATALOGUE = {
         "from the intake of the first manifest until they ended together",
         "above half the SLA: add workers",
         "Seconds",
+        alarm="work",
     ),
     "InputBytesPerSecond": Metric(
         "stored input of the batch, divided by its duration", "below the arrival rate: add workers", "Bytes/Second"
     ),
-    "RecordsIn": Metric("non-blank lines read", "compare with what producers sent"),
+    "RecordsIn": Metric("non-blank lines read", "compare with what producers sent", alarm="work"),
     "RecordsOut": Metric("new visible rows", "always RecordsIn minus RecordsRejected"),
-    "RecordsRejected": Metric("rejected lines", "check the rejects by reason; inform the producer"),
+    "RecordsRejected": Metric("rejected lines", "check the rejects by reason; inform the producer", alarm="fault"),
     "FilesQuarantined": Metric(
-        "quarantined input files",
-        "`compactor verify` lists them with their status",
+        "quarantined input files", "`compactor verify` lists them with their status", alarm="fault"
     ),
     "BytesIn": Metric("stored size of the input files", "falls: producers or events stopped", "Bytes"),
     "BytesOut": Metric("size of the Parquet files", "sizing learns its ratio to BytesIn", "Bytes"),
@@ -77,19 +82,21 @@ CATALOGUE = {
         "key columns, divided by schema.max_columns",
         "from 90 on: `compactor schema show` shows the files that added them; `compactor schema retire` makes room",
         "Percent",
+        alarm="absence",
     ),
     "Attempts": Metric("attempts of the batch", "above ManifestsCommitted: read the attempt records"),
     "AttemptsWasted": Metric(
         "attempts at manifests that another run decided first",
         "stays above 0: two jobs work on the same manifests; `compactor status` lists them",
     ),
-    "Heartbeat": Metric("1 per batch and per idle minute", "stops: the job is down or hangs"),
+    "Heartbeat": Metric("1 per batch and per idle minute", "stops: the job is down or hangs", alarm="absence"),
     "TableCommits": Metric(
         "commits to the table of `[table]`; only with a table sink", "0 while manifests are published: read the log"
     ),
     "TableCommitsFailed": Metric(
         "failed commits to the table of `[table]`; their content is committed later, once",
         "stays above 0: read table.not_committed in the log",
+        alarm="fault",
     ),
     "ManifestsPlaced": Metric(
         "manifests whose files are not yet in the table of `[table]`",
@@ -102,26 +109,34 @@ CATALOGUE = {
     "JobState": Metric(
         "state of the Glue job: 2 running, 1 starting or stopping, 0 no run, -1 no run and breaker open",
         "below 2 for long: `compactor job check --dry-run`; -1: fix the cause, close the breaker",
+        alarm="absence",
     ),
-    "Restarts": Metric("runs started by the control plane", "rises: read the reasons in its notifications"),
+    "Restarts": Metric(
+        "runs started by the control plane", "rises: read the reasons in its notifications", alarm="fault"
+    ),
     "QueueDepth": Metric("S3 events in the queue, in flight or not", "grows: the builder is too slow"),
     "QueueOldestAgeSeconds": Metric(
         "age of the oldest S3 event in the queue, delayed by some minutes",
         "above the SLA: read the builder's log",
         "Seconds",
+        alarm="work",
     ),
-    "DeadLetterDepth": Metric("messages in the dead-letter queue", "above 0: read them, fix the cause, move them back"),
+    "DeadLetterDepth": Metric(
+        "messages in the dead-letter queue", "above 0: read them, fix the cause, move them back", alarm="fault"
+    ),
     "ManifestsPending": Metric("manifests in the watched prefix", "grows: check JobState, then BatchDurationSeconds"),
     "OldestManifestAgeSeconds": Metric(
         "age of the oldest manifest in the watched prefix",
         "above the SLA: check JobState, then BatchDurationSeconds",
         "Seconds",
+        alarm="work",
     ),
     "LandingAgeSeconds": Metric(
         "longest possible wait of an unlanded record of a topic or stream, by the last responses of its "
         "partitions, or since the last landing while landings fail",
         "grows: read landing.failed in the log, or land more often; near the retention, records are lost",
         "Seconds",
+        alarm="work",
     ),
     "LandingsFailed": Metric(
         "landings of topics and streams that failed completely or partly",
@@ -151,6 +166,7 @@ CATALOGUE = {
     "FilesMisdated": Metric(
         "announced files whose names have a date outside the window of `[input]`; the arrival date is used",
         "above 0: read files.misdated in the log, and inform the producer",
+        alarm="fault",
     ),
     "MessagesFailed": Metric(
         "messages that the builder returned to the queue",
@@ -162,6 +178,7 @@ CATALOGUE = {
         "age of the oldest pending part",
         "above twice builder.max_wait_seconds: the sealer fails or does not run",
         "Seconds",
+        alarm="absence",
     ),
     "PartsUnreadable": Metric(
         "unreadable pending parts; their files wait",

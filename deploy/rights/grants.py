@@ -201,6 +201,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
             ("manifests", "state", "staging", "spark ui", "rows"),
         ),
         Grant("Delete", ("s3:DeleteObject",), ("manifests", "state", "staging", "spark ui")),
+        Grant("WaitForManifests", ("sqs:ReceiveMessage", "sqs:DeleteMessage"), ("manifest queue",)),
         Grant("MaintainTheTable", ("s3:DeleteObject",), ("metadata of the table",)),
         Grant("AddColumns", ("glue:GetTable", "glue:UpdateTable"), ("catalog", "database", "table")),
         *_READ_ICEBERG,

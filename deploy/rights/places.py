@@ -14,6 +14,7 @@ PLACES = {
     "events": "!GetAtt EventQueue.Arn",
     "dead letters": "!GetAtt DeadLetterQueue.Arn",
     "failed calls": "!GetAtt FailedCallsQueue.Arn",
+    "manifest queue": "!Sub arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${JobName}-manifests",
     "claims": "!GetAtt ClaimsTable.Arn",
     "topic": "!Ref AlarmTopic",
     "schedules": "!Sub arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${JobName}-*",

@@ -36,6 +36,8 @@ ACTIONS = {
     "batch_get_item": ("dynamodb:BatchGetItem",),
     "put_item": ("dynamodb:PutItem",),
     "get_queue_attributes": ("sqs:GetQueueAttributes",),
+    "receive_message": ("sqs:ReceiveMessage",),
+    "delete_message_batch": ("sqs:DeleteMessage",),
     "batch_stop_job_run": ("glue:BatchStopJobRun",),
     "get_job": ("glue:GetJob",),
     "get_job_runs": ("glue:GetJobRuns",),

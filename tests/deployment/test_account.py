@@ -120,6 +120,7 @@ ELSEWHERE = {
         {"KmsKey": "new", "InputBucketIsNew": "no", "InputAccount": OTHER},
         {"GlueVersion": "5.1", "MaintenanceWindow": "Sun:10", "JobTimeoutMinutes": "0"},
         {"ReserveConcurrency": "yes", "InputPrefix": "raw/", "AlarmEmail": "a@example.com"},
+        {"MetricDetail": "alarms", "ManifestQueueIsUsed": "yes", "BuilderWindowSeconds": "120"},
     ],
     ids=lambda given: "-".join(given) or "dev",
 )

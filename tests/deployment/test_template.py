@@ -11,27 +11,13 @@ from compactor.core.layout import Layout
 from compactor.job import table_commits
 from compactor.settings.settings import Settings, load_settings
 from compactor.table import applying
+from compactor.telemetry.metrics import CATALOGUE
 from tests.deployment.drift import metrics_of, widgets
 from tests.deployment.permissions import allows
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
 
 ENVIRONMENTS = sorted(path.stem for path in (ROOT / "deploy" / "parameters").glob("*.json"))
 ROWS = ["Backlog", "Throughput", "Latency", "Quality", "Files", "Job", "Cost"]
-WATCHED = {
-    "OldestManifestAgeSeconds",
-    "BatchDurationSeconds",
-    "DeadLetterDepth",
-    "ManifestsDeadLettered",
-    "ManifestsStuck",
-    "FilesQuarantined",
-    "FilesMisdated",
-    "ColumnsUsedPercent",
-    "Heartbeat",
-    "Restarts",
-    "QueueOldestAgeSeconds",
-    "RecordsRejected",
-}
-"""Metrics that need an alarm."""
 
 
 @pytest.fixture(params=ENVIRONMENTS)
@@ -298,9 +284,15 @@ def test_every_log_ends(found: dict[str, Document]) -> None:
 
 
 def test_alarms_reach_the_topic(found: dict[str, Document]) -> None:
-    """Each required metric has an alarm; alarms notify the topic of both changes and are on the dashboard."""
+    """Metrics have the alarms that they say; alarms notify the topic of both changes and are on the dashboard."""
     alarms = {name: each["Properties"] for name, each in found.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
-    assert {metric for where, _, metric, _ in metrics_of(found) if where in alarms} >= WATCHED
+    watched = {metric: alarms[where] for where, _, metric, _ in metrics_of(found) if where in alarms}
+    watched = {metric: alarm for metric, alarm in watched.items() if metric in CATALOGUE}
+    assert watched.keys() == {name for name, metric in CATALOGUE.items() if metric.alarm != "none"}
+    for metric, alarm in watched.items():  # one that is zero, and not sent, must not ring
+        is_sent = CATALOGUE[metric].alarm == "absence"
+        assert is_sent == (alarm["TreatMissingData"] != "notBreaching"), metric
+        assert is_sent or alarm["ComparisonOperator"].startswith("GreaterThan"), metric
     for alarm in alarms.values():
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["AlarmTopic"]
         # An alarm on silence would be one from its creation on if missing data were breaching.

@@ -12,6 +12,7 @@ from compactor.core.documents.records import RecentCommit
 from compactor.cost.cost import (
     ALARMS,
     BATCH_MESSAGES,
+    SMALL_WINDOW_SECONDS,
     WINDOW_SECONDS,
     Deployment,
     Estimate,
@@ -86,12 +87,13 @@ OF_ENGINE: dict[EngineName, list[Item]] = {
 REST: list[Item] = [
     ("S3", "GET, stream", 20, 0.000008),
     ("S3", "PUT, stream", 15, 0.000075),
-    ("S3", "GET, functions", 3_600 + 4_500 + 72 * 64, 0.0050832),
-    ("S3", "PUT, functions", 4_800 + 720 + 72, 0.02796),
+    # 63 a pending part of an hour, 6 a minute, and 7 readers of 100 new summaries
+    ("S3", "GET, functions", 1_200 * 64 + 360 + 700, 0.031144),
+    ("S3", "PUT, functions", 2_400 + 240 + 500 + 72, 0.01606),
     ("SQS", "requests", 1_212_900, 0.48516),
     ("DynamoDB", "claims written", 1_010_000, 0.63125),
     ("DynamoDB", "claims read", 10_000, 0.00125),
-    ("Lambda", "GB-seconds", 1_200 + 4_040 + 240, 5_480 * 0.0000166667),
+    ("Lambda", "GB-seconds", 1_200 + 4_040 + 120 + 60, 5_420 * 0.0000166667),
     ("Lambda", "calls", 1_320, 0.000264),
     ("CloudWatch", "metrics", METRICS, 0.3 * METRICS / 730),
     ("CloudWatch", "alarms", ALARMS, 0.1 * ALARMS / 730),
@@ -180,6 +182,21 @@ def test_totals(engine: EngineName) -> None:
     assert found.dollars_per_hour == pytest.approx(hour)
     assert found.dollars_per_month == pytest.approx(hour * 730)
     assert found.dollars_per_terabyte == pytest.approx(hour * 1000)
+
+
+def test_a_small_stream() -> None:
+    """A gigabyte an hour costs less than $25 a month if it is deployed for that: 12 manifests, 150 builder calls."""
+    shape = Shape("native", 1024**3, 128 * 1024**2, max_wait_seconds=300, trigger_interval_seconds=10, lists=True)
+    small = Deployment(window_seconds=SMALL_WINDOW_SECONDS, only_alarm_metrics=True, has_manifest_queue=True)
+    found = estimate(Load(285, 3_670_016), PricedJob("0.25x0.5", 1, "6.0", runtime="ecs"), shape, small)
+    quantities = {line.item: line.quantity for line in found.lines}
+    assert found.dollars_per_month < 25
+    assert "dashboards" not in quantities
+    assert quantities["PUT, listing"] == 12 + 2 * 12
+    assert quantities["PUT, compactor"] == 12 * 13 + 60 + 3 * 12
+    assert quantities["PutMetricData"] == 60 + 12 + 120
+    assert quantities["metrics"] == 8
+    assert quantities["requests"] == pytest.approx(285 * 1.01 * 1.2 + 900 + 180 + 24)
 
 
 def test_large_outputs_are_written_in_parts() -> None:

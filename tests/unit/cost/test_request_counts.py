@@ -1,11 +1,13 @@
 """Counts of requests that estimates go by: they are what the code does, call by call."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 
 import pytest
 
-from compactor.adapters.listed_manifests import ListedManifests
+from compactor.adapters.aws import messages
+from compactor.adapters.listed_manifests import UNTOLD_SECONDS, ListedManifests
 from compactor.adapters.local.machine import MachineProcesses
 from compactor.adapters.local.native.threads import ThreadBinWorkers
 from compactor.core.rules.sharding import Shard
@@ -16,11 +18,13 @@ from compactor.engines.spark.input_files import InspectTask, inspect_files
 from compactor.job.shards import REFRESH_SECONDS, ShardShare
 from compactor.ledger.heartbeat import Heartbeat, Runs
 from compactor.ndjson.files.object_reading import RANGE_BYTES
-from compactor.wiring import engines, streaming
+from compactor.wiring import engines, planning, streaming
+from compactor.wiring.app import App
 from tests.support import extras
 from tests.support.fakes import LIMITS, FaultyStore
 from tests.support.harness import FLAWED, GOOD, Harness
 from tests.support.memory_store import MemoryStore
+from tests.support.s3_messages import notification
 
 REQUESTS = {
     "stat": Requests(gets=1),
@@ -165,6 +169,45 @@ def test_a_listing() -> None:
     assert counted(store) == cost.OF_LISTING
 
 
+def test_builder_and_sealer() -> None:
+    """A call without a manifest, a pending part in each minute, a manifest of the builder, and one of the sealer."""
+    harness = Harness(root="s3://own", builder={"target_manifest_bytes": 5 * len(GOOD), "max_wait_seconds": 120})
+    store, number = FaultyStore(harness.store), count()
+
+    def taken(call: Callable[[App], object]) -> Requests:
+        app = harness.app(store=store)
+        app.history.ratio()  # which is read now and then
+        store.calls.clear()
+        call(app)
+        return counted(store)
+
+    def build(files: int) -> Requests:
+        messages = {}
+        for key in (f"raw/{next(number)}.ndjson" for _ in range(files)):
+            harness.store.put(f"s3://own/{key}", GOOD)
+            info = harness.store.stat(f"s3://own/{key}")
+            assert info is not None
+            messages[key] = notification("own", key, info.size_bytes, info.etag)
+        return taken(lambda app: planning.builder(app).build(messages))
+
+    def seal() -> Requests:
+        return taken(lambda app: planning.sealer(app).seal())
+
+    settings = Requests(gets=1)  # each call of a function reads them first
+    assert [build(1) + settings, build(1) + settings] == [cost._OF_A_BUILD] * 2
+    assert build(6) == Requests(puts=4)  # a manifest, and a part of what is left
+    waiting = 3
+    assert seal() + settings == cost._OF_A_SEAL + Requests(gets=waiting)
+    harness.clock.advance(130)
+    assert seal() + settings == cost._OF_A_SEAL + cost._OF_A_MANIFEST + Requests(gets=waiting * cost._GETS_OF_A_PART)
+    assert seal() == Requests(puts=1)
+
+
+def test_the_queue_of_manifests() -> None:
+    """Estimates count its polls and the listings beside it as they are."""
+    assert (cost._POLL_SECONDS, cost._UNTOLD_SECONDS) == (messages._POLL_SECONDS, UNTOLD_SECONDS)
+
+
 def test_a_heartbeat() -> None:
     """A heartbeat takes one call to write, one to learn the store's time, and one to read whether to stop."""
     harness = Harness()
@@ -172,4 +215,4 @@ def test_a_heartbeat() -> None:
     with Heartbeat(store, harness.layout, harness.clock, "r1", MachineProcesses().this()):
         calls = Counter(store.calls)
     del calls["any"]
-    assert requests_of(calls) * 360 == cost.OF_HEARTBEATS
+    assert requests_of(calls) == cost.OF_HEARTBEAT
