@@ -124,8 +124,8 @@ def _faults(settings: Settings) -> list[str]:
     places = {f"paths.{key}": place for key, place in paths if place}
     named = settings.input.allowed_prefixes
     inputs = {f"input.allowed_prefixes[{at}]": each for at, each in enumerate(named) if not is_log(each)}
-    schema = {"schema.file": settings.schema.file} if settings.schema.file else {}
-    everything = (places | inputs | schema).items()
+    schema, queue = {"schema.file": settings.schema.file}, f"{settings.control.job_name}-manifests"
+    everything = [(key, place) for key, place in (places | inputs | schema).items() if place]
     if local := [f'{key}: "{place}" -> expected a place on S3' for key, place in everything if not is_s3(place)]:
         return local
     own = [
@@ -145,15 +145,13 @@ def _faults(settings: Settings) -> list[str]:
             ),
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
-            f"stream.queue_url: empty, or the URL of {settings.control.job_name}-manifests, which the stack makes": (
-                settings.stream.queue_url.rpartition("/")[2] in {"", f"{settings.control.job_name}-manifests"}
+            f"stream.queue_url: empty, or the URL of {queue}, which the stack makes": (
+                settings.stream.queue_url.rpartition("/")[2] in {"", queue}
             ),
-            "kafka.clusters: secrets as secretsmanager:ARN: Glue offers neither variables nor files for them": (
-                not any(
-                    value.startswith(("env:", "file:"))
-                    for properties in settings.kafka.clusters.values()
-                    for value in properties.values()
-                )
+            "kafka.clusters: secrets as secretsmanager:ARN: Glue offers neither variables nor files for them": not any(
+                value.startswith(("env:", "file:"))
+                for properties in settings.kafka.clusters.values()
+                for value in properties.values()
             ),
             "schema.table: database.table, a table other than rejects": (
                 bool(settings.streams or settings.schema.table) and not settings.schema.table.endswith(".rejects")
