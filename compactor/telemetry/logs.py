@@ -75,7 +75,8 @@ class JsonLines(logging.Formatter):
         if way := _way(record):
             entry["traceback"] = way
         try:
-            return visible_json(orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
+            options = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS  # names are shown as text
+            return visible_json(orjson.dumps(entry, default=str, option=options).decode())
         except TypeError:  # a file name that is not Unicode, or a number beyond 64 bits
             return json.dumps(entry, default=str)
 

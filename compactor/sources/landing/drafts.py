@@ -132,7 +132,7 @@ class Landing:
         if files := tuple(file for file in planned.files if file.uri in uris):
             manifest, is_over = _written(self.state, planned.model_copy(update={"files": files}))
         for gap in gaps:
-            log_event("landing.gap", log=str(self.name), gap=str(gap))
+            log_event("landing.gap", log=self.name, gap=gap)
         store.delete([link.uri for link in lost if link.uri])  # these can never get a link
         # guard: a draft stays until a job has started its manifest
         over = [self._draft(planned.manifest_id)] if is_over else []

@@ -286,7 +286,7 @@ class LandingTurns:
             return self._failed(LandingResult(), exc), exc
         if plan.manifests:
             manifests, lines, strays = len(plan.manifests), plan.lines, plan.strays
-            log_event("landing.landed", log=str(self.log), manifests=manifests, lines=lines, strays=strays)
+            log_event("landing.landed", log=self.log, manifests=manifests, lines=lines, strays=strays)
         if plan.troubles:
             return self._failed(plan, plan.troubles[0]), plan.troubles[0]
         self._note(plan)
@@ -303,13 +303,13 @@ class LandingTurns:
             age_seconds = (now - since).total_seconds() if since is not None else 0.0
             emit_about(self.metrics, self.log, {"LandingAgeSeconds": max(age_seconds, 0.0)})
         failures = note.failures
-        log_event("landing.failed", log=str(self.log), failures=failures, pause_seconds=pause, error=error)
+        log_event("landing.failed", log=self.log, failures=failures, pause_seconds=pause, error=error)
         return pause
 
     def _note(self, plan: LandingResult, error: str = "") -> LandingProgress:
         now, known = self.notes.state.clock.now(), self.notes.known(self.log)
         if plan.former_ids and plan.log_id != known.log_id:
-            log_event("landing.made_again", log=str(self.log), former_ids=plan.former_ids)
+            log_event("landing.made_again", log=self.log, former_ids=plan.former_ids)
         failures, since = (known.failures + 1, known.failing_since or now) if error else (0, None)
         note = known.model_copy(
             update={

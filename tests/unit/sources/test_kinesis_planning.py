@@ -980,7 +980,7 @@ def test_any_course(actions: list[tuple[str, int]], meetings: list[tuple[int, tu
         for action in actions:
             act(made, action, plans, meet)
         plans += [made.plan() for _ in range(2)]
-    gaps = [LogGap.parse(event["gap"]) for event in logged]
+    gaps = [LogGap.parse(str(event["gap"])) for event in logged]
     landed = Counter(made.lines())
     assert not landed or max(landed.values()) == 1
     missing = set(made.written) - landed.keys()
