@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from tests.simulation.scheduler import Stalled
 from tests.simulation.world import World
 
 
@@ -39,12 +40,14 @@ class Result:
         error: What broke; None if every promise was kept.
         days: When, in simulated days from the start.
         faults: How many faults had happened.
+        rest_hours: Simulated hours from the last fault until everything was done.
         summary: What happened, in numbers.
     """
 
     error: BaseException | None
     days: float
     faults: int
+    rest_hours: float
     summary: str
 
 
@@ -58,7 +61,7 @@ def result_of(case: Case, trace: list[str] | None = None, tell: Callable[[str], 
         error = exc
     state = world.scheduler.order_chance.getrandbits(32)  # another one if anything at all went another way
     summary = f"{world.described()}, state {state:08x}"
-    return Result(error, world.scheduler.now / 86_400, world.faults.drawn, summary)
+    return Result(error, world.scheduler.now / 86_400, world.faults.drawn, world.rest_seconds / 3600, summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +83,23 @@ class Show:
 
 def run_seeds(cases: Iterable[Case], show: Show) -> int:
     """Run cases and show what came of them; returns the exit code."""
-    began, done, broken = time.process_time(), 0, 0
+    began, done, broken, stalled, longest_hours = time.process_time(), 0, 0, 0, 0.0
     for case in cases:
         result = result_of(case, tell=say if case.days >= 1 else lambda _: None)
         done += 1
+        longest_hours = max(longest_hours, result.rest_hours)
         if show.is_verbose:
             say(f"seed {case.seed}: {result.summary}")
         if result.error is not None:
             broken += 1
+            stalled += isinstance(result.error, Stalled)
             say(f"seed {case.seed} breaks: {_shown(result.error)}")
             _tell(shrunk(case, result) if show.shrinks else case, show.trace_lines)
             if show.until_broken:
                 break
     pace = done / max(time.process_time() - began, 0.01)
+    say(f"{done - broken + stalled} of {done} seeds lost and doubled nothing")
+    say(f"{done - stalled} of {done} were at rest after the last fault, within {longest_hours:.1f} simulated hours")
     say(f"{done - broken} of {done} seeds kept every promise; {pace:.2f} seeds a CPU second")
     return 1 if broken else 0
 

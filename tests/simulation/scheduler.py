@@ -25,6 +25,10 @@ class Broken(Exception):
     """Something that must never happen."""
 
 
+class Stalled(Broken):
+    """Work that does not end although nothing goes wrong any more: the promise of liveness is broken, not of safety."""
+
+
 @dataclass(eq=False)
 class Process:
     """A simulated process: its threads die together.

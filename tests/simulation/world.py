@@ -21,7 +21,7 @@ from compactor.wiring.app import App
 from tests.simulation.code_processes import Code, Glue, NoMetrics, ProcessClock, WorldClock
 from tests.simulation.faults import Faults
 from tests.simulation.oracle import Oracle, Produced
-from tests.simulation.scheduler import START, Broken, Process, Scheduler
+from tests.simulation.scheduler import START, Broken, Process, Scheduler, Stalled
 from tests.simulation.store import Line, ProcessClaims, ProcessStore, WorldStore
 from tests.simulation.topics import (
     PACE_SECONDS,
@@ -56,6 +56,7 @@ SECONDS_OF = {
 }  # of the first two, there is nothing to do most of the time, for a date has to be quiet
 COMMAND_TRIES = 5
 QUIET_SECONDS = 12 * 3600.0
+"""After the last fault, everything has to be done within this time."""
 """How long all may take that is left to do once nothing goes wrong any more."""
 
 CLOSE_AFTER_SECONDS = 120.0
@@ -119,6 +120,7 @@ class World:
     kept: set[str] = field(default_factory=set)  # input that a rebuild needs
     forgotten: set[str] = field(default_factory=set)  # ids of manifests of which the engine lost a row
     is_over: bool = False
+    rest_seconds: float = 0.0
     is_judged: bool = False
     _numbers: Counter[str] = field(default_factory=Counter)
     _drivers: dict[tuple[int, str], Process] = field(default_factory=dict)
@@ -516,8 +518,9 @@ class World:
                     self._pass(10.0)
             self._pass(200.0)
             if not self._left():
+                self.rest_seconds = self.scheduler.now - ends + QUIET_SECONDS
                 return
-        raise Broken(f"not at rest after {QUIET_SECONDS / 3600:g} hours without a fault: {self._left()[:5]}")
+        raise Stalled(f"not at rest after {QUIET_SECONDS / 3600:g} hours without a fault: {self._left()[:5]}")
 
     def _left(self) -> list[str]:
         layout = self.layout
