@@ -145,8 +145,8 @@ def _faults(settings: Settings) -> list[str]:
             ),
             "paths: a key after each bucket": all(_bucket_and_key(place)[1] for place in places.values()),
             "input.allowed_prefixes: one place on S3": len(inputs) == 1,
-            f"stream.queue_url: empty, or the URL of {queue}, which the stack makes": (
-                settings.stream.queue_url.rpartition("/")[2] in {"", queue}
+            f"stream.queue_url: empty, or without streams the URL of {queue}, which the stack makes": (
+                settings.stream.queue_url.rpartition("/")[2] in ({""} if settings.streams else {"", queue})
             ),
             "kafka.clusters: secrets as secretsmanager:ARN: Glue offers neither variables nor files for them": not any(
                 value.startswith(("env:", "file:"))

@@ -162,6 +162,7 @@ CATALOGUE = {
     "FilesUnrouted": Metric(
         "announced files that match no stream's prefix; only with `[[streams]]`",
         "above 0: read files.unrouted in the log; add a stream or correct its prefixes, then plan",
+        alarm="fault",
     ),
     "FilesMisdated": Metric(
         "announced files whose names have a date outside the window of `[input]`; the arrival date is used",

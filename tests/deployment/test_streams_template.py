@@ -21,7 +21,7 @@ from compactor.telemetry.metrics import (
 from deploy.dashboard import WIDGETS, with_alarms
 from deploy.stack_parameters import settings_parameters, stack_parameters
 from deploy.streams import MAX_RESOURCES, logical_id, with_streams
-from tests.deployment.drift import widgets
+from tests.deployment.drift import metrics_of, widgets
 from tests.deployment.permissions import statements
 from tests.deployment.resolving import ROOT, Document, parameters_of, resources, template
 
@@ -169,6 +169,8 @@ def test_each_stream_is_watched() -> None:
     own = {name.removesuffix("Ofclicks") for name in alarms if name.endswith("Ofclicks")}
     common = {name for name in alarms if "Of" not in name}
     assert common - own == {"EventsDeadLetteredAlarm", "QueueAgeAlarm", "FilesUnroutedAlarm"}
+    watched = {metric for where, _, metric, _ in metrics_of(made()) if where in alarms and metric in CATALOGUE}
+    assert watched == {name for name, metric in CATALOGUE.items() if metric.alarm != "none"}  # sent for alarms alone
     job_name = stream("clicks").control.job_name
     for name in own:
         assert f'"{job_name}"' in json.dumps(alarms[f"{name}Ofclicks"])
@@ -244,6 +246,13 @@ def test_streams_that_the_stack_does_not_support_are_refused(entries: list[dict[
     """The deployment says what it expected before it calls AWS."""
     with pytest.raises(SettingsError, match=fault):
         settings_parameters(settings_of(*entries))
+
+
+def test_a_queue_that_no_job_would_read_is_refused() -> None:
+    """The jobs of streams wait for no queue."""
+    url = f"https://sqs.eu-central-1.amazonaws.com/123456789012/{settings().control.job_name}-manifests"
+    with pytest.raises(SettingsError, match=r"stream\.queue_url -> expected empty"):
+        settings_parameters(settings_of(entry("orders"), stream={"queue_url": url}))
 
 
 def test_more_streams_than_a_stack_holds_are_refused() -> None:
