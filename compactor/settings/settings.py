@@ -383,6 +383,7 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
     valid: dict[str, Any] = {name: validate(name, model, source) for name, model in SECTIONS.items()}
     _check_places(source)
     _check_services(source)
+    _check_queues(source)
     _check_named(source, KAFKA, "clusters")
     _check_named(source, KINESIS, "sources")
     _check_partitions(source)
@@ -393,6 +394,14 @@ def _validated(source: Source, *, is_common: bool = False) -> Settings | None:
         _check_table(source)
         _check_table_partitions(source)
     return None if source.faults else Settings(**valid)
+
+
+def _check_queues(source: Source) -> None:
+    """Record a queue of manifests that has the events of files, which the job would delete unread."""
+    control = source.values.get("control", {})
+    url = source.values.get("stream", {}).get("queue_url")
+    if url and url in (control.get("queue_url"), control.get("dead_letter_queue_url")):
+        source.fault("stream.queue_url", url, "a queue other than those of control, whose events would be lost")
 
 
 def _check_records(source: Source) -> None:

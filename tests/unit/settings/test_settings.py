@@ -540,6 +540,14 @@ def test_a_file_that_is_not_toml(tmp_path: Path, content: bytes, expected: str) 
     assert expected in caught.value.faults[0]
 
 
+@pytest.mark.parametrize("key", ["queue_url", "dead_letter_queue_url"])
+def test_the_job_may_not_take_the_events_of_files(key: str) -> None:
+    """A queue of manifests, whose messages the job deletes unread, is none of the queues of files."""
+    url = "https://sqs.eu-central-1.amazonaws.com/123456789012/files"
+    with pytest.raises(SettingsError, match=f"stream.queue_url: .*{url}.* -> expected a queue other than"):
+        parse_settings(document(**{f"control__{key}": url}, stream__queue_url=url))
+
+
 @pytest.mark.parametrize("name", ["missing.toml", "missing/settings.toml", "", "\0"])
 def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
     """A file that is missing, or is none, is named."""
