@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 POLL_SECONDS = 2.0
 
-FORCED_SECONDS = 300.0
+FORCED_SECONDS = 480.0
 """How long a run may still live after `drain_seconds`: a check of the control plane, the service's stop of the run, and
-the life of its last heartbeat."""
+the life of its last heartbeat, which is longest if it was idle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

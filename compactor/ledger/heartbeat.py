@@ -157,6 +157,7 @@ class Heartbeat:
     _woken: threading.Event = field(init=False, default_factory=threading.Event)
     _is_stopping: bool = field(init=False, default=False)
     _is_idle: bool = field(init=False, default=False)
+    _times: int = field(init=False, default=1)
     _thread: threading.Thread | None = field(init=False, default=None)
     _on_stop_request: Callable[[], None] = field(init=False, default_factory=lambda: lambda: None)
 
@@ -172,8 +173,8 @@ class Heartbeat:
 
         A shard writes often in any case: others take over from it as soon as it counts as dead.
         """
-        was_idle, self._is_idle = self._is_idle, is_idle and not self.shard
-        if was_idle and not is_idle:
+        self._is_idle = is_idle and not self.shard
+        if self._times > 1 and not is_idle:
             self._woken.set()
 
     def note_stopping(self) -> None:
@@ -186,6 +187,7 @@ class Heartbeat:
         self._ended.clear()
         self._woken.clear()
         self._started_at = self.clock.now()
+        self._is_idle, self._times = False, 1
         self._write_heartbeat()
         self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
         self._thread.start()
@@ -204,16 +206,15 @@ class Heartbeat:
             log_event("run.heartbeat_left", error=exc)
 
     def _go_on(self) -> None:
-        times = 1
         while True:
-            self._woken.wait(times * HEARTBEAT_INTERVAL_SECONDS)
+            self._woken.wait(self._times * HEARTBEAT_INTERVAL_SECONDS)
             self._woken.clear()
             if self._ended.is_set():
                 return
-            times = IDLE_TIMES if self._is_idle else 1
-            self._write_heartbeat(times)
+            self._times = IDLE_TIMES if self._is_idle else 1
+            self._write_heartbeat()
 
-    def _write_heartbeat(self, times: int = 1) -> None:
+    def _write_heartbeat(self) -> None:
         begun_at = self.clock.now()
         beat = RunHeartbeat(
             run_id=self.run_id,
@@ -224,7 +225,7 @@ class Heartbeat:
             heartbeat_at=begun_at,
             is_stopping=self._is_stopping,
             shard=self.shard,
-            life_seconds=times * LIFE_SECONDS,
+            life_seconds=self._times * LIFE_SECONDS,
         )
         try:
             self.store.put(self.layout.run(self.run_id), beat.to_json())

@@ -134,7 +134,7 @@ def test_a_run_that_does_not_end_keeps_its_job(world: World) -> None:
             return self
 
     world.account.runs[JOB] = Deaf(stubborn)
-    with pytest.raises(DeploymentError, match=r"run jr_1, jr_2: still alive 20 min after .*; end it, then repeat"):
+    with pytest.raises(DeploymentError, match=r"run jr_1, jr_2: still alive 23 min after .*; end it, then repeat"):
         deploy_without(world, "removed")
     assert world.environment.differing(before) == set()
     assert (world.account.abandoned, world.account.disabled) == (set(), set())

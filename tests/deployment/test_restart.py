@@ -98,9 +98,9 @@ def test_a_run_that_does_not_end_is_left_to_the_control_plane_for_a_while() -> N
     assert "still at work 15 min after it was asked to stop; the control plane now stops it" in scene.lines[1]
     hung = Scene()
     hung.begin("a", OLD)
-    with pytest.raises(DeploymentError, match=r"a \(release 0.1.0\): still at work 20 min after"):
+    with pytest.raises(DeploymentError, match=r"a \(release 0.1.0\): still at work 23 min after"):
         hung.restart()
-    assert hung.passed == 1200
+    assert hung.passed == 1380
     assert sum("still at work" in line for line in hung.lines) == 1
 
 

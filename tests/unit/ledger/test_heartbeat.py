@@ -225,3 +225,14 @@ def test_an_idle_run_writes_less_often_and_at_once_when_work_comes(
         monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 60.0)
         beat.note_work(is_idle=False)
         wait_for(LIFE_SECONDS)
+
+
+def test_work_that_comes_and_goes_writes_no_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that rests for moments, as between small manifests, has the interval of a run with work."""
+    monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 60.0)
+    harness = Harness()
+    with Heartbeat(harness.store, harness.layout, harness.clock, "a", ProcessName("here", 1)) as beat:
+        for _ in range(100):
+            beat.note_work(is_idle=True)
+            beat.note_work(is_idle=False)
+        assert not beat._woken.is_set()
