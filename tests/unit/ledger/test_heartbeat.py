@@ -210,7 +210,6 @@ def test_an_idle_run_writes_less_often_and_at_once_when_work_comes(
     """An idle run lives longer by its own record; a shard does not, and the first work shortens it again."""
     monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 0.01)
     harness = Harness()
-    beat = Heartbeat(harness.store, harness.layout, harness.clock, "a", ProcessName("here", 1), shard=shard)
 
     def wait_for(life_seconds: float) -> None:
         until = time.monotonic() + 60
@@ -218,9 +217,14 @@ def test_an_idle_run_writes_less_often_and_at_once_when_work_comes(
             assert time.monotonic() < until
             time.sleep(0.01)
 
+    store = FaultyStore(harness.store)
+    beat = Heartbeat(store, harness.layout, harness.clock, "a", ProcessName("here", 1), shard=shard)
     with beat:
         wait_for(LIFE_SECONDS)
+        written = store.calls["put"]
         beat.note_work(is_idle=True)
+        while store.calls["put"] < written + 3:  # by then one has begun after the note
+            time.sleep(0.01)
         wait_for(times * LIFE_SECONDS)
         monkeypatch.setattr("compactor.ledger.heartbeat.HEARTBEAT_INTERVAL_SECONDS", 60.0)
         beat.note_work(is_idle=False)

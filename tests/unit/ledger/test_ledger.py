@@ -9,6 +9,7 @@ from compactor.core.documents.records import Accepted
 from compactor.core.layout import ManifestKey
 from compactor.ledger.ledger import RECENT_SLOTS, Ledger
 from tests.support.attempt_failures import attempt_failure
+from tests.support.fakes import FaultyStore
 from tests.support.harness import DAY, GOOD, Harness
 from tests.support.recent_commits import recent_commit
 
@@ -144,3 +145,17 @@ def test_no_summary_takes_the_place_of_a_newer_one(harness: Harness) -> None:
             harness.store.put(harness.layout.recent(7), commits[7].model_dump_json().encode())
         other(harness).remember(commit)
     assert harness.ledger.recent() == commits[-RECENT_SLOTS:]
+
+
+def test_recent_commits_are_read_once_each(harness: Harness) -> None:
+    """A ledger that has read them reads only what another driver has written since, in a slot that was in use, too."""
+    remember(harness, other(harness), RECENT_SLOTS)
+    store = FaultyStore(harness.store)
+    ledger = Ledger(store, harness.layout, harness.clock, "first-run")
+    before = ledger.recent()
+    assert store.calls["read"] == RECENT_SLOTS
+    remember(harness, other(harness), 1)
+    after = ledger.recent()
+    assert after[:-1] == before[1:]
+    assert after == Ledger(harness.store, harness.layout, harness.clock, "second-run").recent()
+    assert store.calls["read"] == RECENT_SLOTS + 1
